@@ -61,10 +61,10 @@ static error_t parse_any(int key, char *argument, struct argp_state *state)
 {
     struct parsing *p = state->input;
     struct cli *cli = p->cli;
-    error_t result = 0;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->err_stream = NULL; /* argp's own hint names options that we do not have; getopt's message stays */
+        state->err_stream =
+            NULL; /* argp's own hint names options that we do not have; getopt's message stays */
         break;
     case KEY_JSON:
         cli->json = true;
@@ -95,14 +95,14 @@ static error_t parse_any(int key, char *argument, struct argp_state *state)
         help_print(cli, cli->command, false);
         exit(EXIT_WELL);
     default:
-        if (!p->parse)
-            return key == ARGP_KEY_ARG ? cli_usage(state, "unexpected argument %s", argument)
-                                       : ARGP_ERR_UNKNOWN;
-        state->input = p->options;
-        result = p->parse(key, argument, state);
-        state->input = p;
-        return result;
+        break;
     }
+    if (!p->parse)
+        return key == ARGP_KEY_ARG ? cli_usage(state, "unexpected argument %s", argument) : ARGP_ERR_UNKNOWN;
+    state->input = p->options;
+    const error_t result = p->parse(key, argument, state);
+    state->input = p;
+    return result;
 }
 
 error_t cli_usage(struct argp_state *state, const char *format, ...)
