@@ -292,7 +292,7 @@ bool interrupted(void);
 typedef struct http http;
 struct http_options {
     bool offline;   /* every request fails at once with F007 */
-    int retries;    /* after the first try; 0: 3 */
+    int retries;    /* after the first try; 0: 3, negative: none */
     int timeout_ms; /* without progress, per request; 0: 20,000 */
     int verbose;
 };
