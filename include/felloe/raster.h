@@ -105,8 +105,8 @@ FEL_API FEL_CHECKED fel_status fel_rasterize_backward(fel_context *ctx, const DL
  * rast        [n, h, w, 4]; an id of no triangle is background
  * triangles   int32 [f, 3]; need not be the index buffer that was rasterized, as per-face or seam attributes need
  * rast_db     [n, h, w, 4], or NULL when out_da is
- * selected    NULL: all attributes get derivatives, in order; else int32 [s] in host memory, each in [0, a), in any
- *             order, repeats allowed
+ * selected    NULL: all attributes get derivatives, in order; else int32 [s], attribute numbers in any order, repeats
+ *             allowed; one outside [0, a) gives derivatives of 0
  * out         out, [n, h, w, a]; background 0
  * out_da      out or NULL, [n, h, w, 2s]: d/dX and d/dY of each selected attribute (s = a without `selected`) */
 FEL_API FEL_CHECKED fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,

@@ -92,7 +92,7 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
     pair.v[0] = pair.v[1] = 0;
     pair.along[0] = pair.along[1] = pair.across[0] = pair.across[1] = 0.0F;
     const float id0 = args->rast[4 * first + 3], id1 = args->rast[4 * second + 3];
-    if (id0 == id1)
+    if (id0 == id1 || !(id0 >= 0.0F && id1 >= 0.0F))
         return pair;
     const long long face0 = id_face(id0), face1 = id_face(id1);
     if (face0 < 0 || face1 < 0)

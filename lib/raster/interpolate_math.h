@@ -9,7 +9,7 @@ struct interpolate_args {
     const float *rast;       /* [n, h, w, 4] */
     const float *rast_db;    /* [n, h, w, 4]; NULL without derivatives */
     const int *triangles;    /* [f, 3] */
-    const int *selected;     /* [selected_count] attributes that get derivatives; NULL: the first selected_count */
+    const int *selected;     /* [selected_count] attributes that get derivatives; NULL: all, in order */
     float *out, *out_da;     /* [n, h, w, a], [n, h, w, 2 * selected_count] */
     const float *grad_out, *grad_out_da;
     struct grad_sink grad;          /* to attributes */
@@ -17,7 +17,7 @@ struct interpolate_args {
     long long vertex_count, face_count, pixel_count;
     long long image_pixels;       /* h * w */
     long long image_attributes;   /* floats between two images' attributes: v * a, or 0 when shared */
-    int attribute_count, selected_count;
+    int attribute_count, selected_count, width;
 };
 
 /* A pixel's face and weights; false: background. */
@@ -44,9 +44,11 @@ FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long 
     return true;
 }
 
+/* The k-th attribute with derivatives; -1: there is none of that number. */
 FEL_INLINE int interpolate_selected(const struct interpolate_args *args, int k)
 {
-    return args->selected ? args->selected[k] : k;
+    const int s = args->selected ? args->selected[k] : k;
+    return s < args->attribute_count ? s : -1;
 }
 
 FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long pixel)
@@ -69,6 +71,10 @@ FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long
     load4(args->rast_db + 4 * pixel, db);
     for (int k = 0; k < args->selected_count; k++) {
         const int s = interpolate_selected(args, k);
+        if (s < 0) {
+            da[2 * k] = da[2 * k + 1] = 0.0F;
+            continue;
+        }
         const float d0 = at.corner[0][s] - at.corner[2][s], d1 = at.corner[1][s] - at.corner[2][s];
         da[2 * k] = db[0] * d0 + db[2] * d1;
         da[2 * k + 1] = db[1] * d0 + db[3] * d1;
@@ -99,9 +105,9 @@ FEL_INLINE void interpolate_gradient(const struct interpolate_args *args, long l
             const float *gda = args->grad_out_da + pixel * 2 * args->selected_count;
             for (int k = 0; k < args->selected_count; k++) {
                 const float gx = gda[2 * k], gy = gda[2 * k + 1];
-                if (gx == 0.0F && gy == 0.0F)
-                    continue;
                 const int s = interpolate_selected(args, k);
+                if (s < 0 || (gx == 0.0F && gy == 0.0F))
+                    continue;
                 const float d0 = at.corner[0][s] - at.corner[2][s], d1 = at.corner[1][s] - at.corner[2][s];
                 gdb[0] += d0 * gx, gdb[1] += d0 * gy, gdb[2] += d1 * gx, gdb[3] += d1 * gy;
                 if (args->grad.sum) {

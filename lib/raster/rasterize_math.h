@@ -34,7 +34,7 @@ struct rasterize_args {
     unsigned *depth;           /* [n, height, width] or NULL: depths of what was drawn */
     float *rast, *rast_db;     /* [n, height, width, 4] */
     unsigned *queue;           /* CUDA: [queue_capacity, 4] pieces of large triangles, see raster.cu */
-    unsigned *queue_count;
+    unsigned *queue_count;     /* CUDA: entries claimed; whether there was too little room */
     long long vertex_count, face_count;
     long long image_vertices;  /* vertices between two images' positions: v, or 0 in range mode */
     int width, height;
@@ -43,6 +43,8 @@ struct rasterize_args {
     int step;                  /* rounded places are multiples of it: 1, or 16 for a grid of 1/16 pixel */
     unsigned queue_capacity;
     int faces_per_warp;        /* CUDA: how many of a warp's lanes take a face of their own */
+    int small_samples;         /* CUDA: a lane alone covers boxes of up to so many samples */
+    int keep_keys_empty;       /* CUDA: raster_resolve empties the keys it has read, for the next launch */
     int range_mode;
     int ranges[RANGES_PER_LAUNCH][2]; /* range mode: first face and count of each image of the launch */
 };
@@ -181,14 +183,14 @@ FEL_INLINE int edge_owns(long long dx, long long dy)
 /* Edge functions of a plain triangle: twice the area that a sample spans with the edge opposite each vertex, positive
  * inside. A sample is covered when every e[k] >= least[k]. */
 struct raster_edges {
-    long long e[3];         /* at the sample (j, i) that raster_edges was given */
+    long long e[3];         /* at the sample (j, i) that raster_edges_at was given */
     long long dj[3], di[3]; /* steps to the next column and row */
     int least[3];           /* 0 when the edge's own samples belong to the face, else 1 */
     float inverse_area;
     float z2, z02, z12;
 };
 
-FEL_INLINE bool raster_edges(const struct raster_triangle *t, int width, int height, int j, int i, struct raster_edges *r)
+FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int height, int j, int i, struct raster_edges *r)
 {
     const long long area = (long long)(t->x[1] - t->x[0]) * (t->y[2] - t->y[0]) -
                            (long long)(t->x[2] - t->x[0]) * (t->y[1] - t->y[0]);
@@ -353,7 +355,7 @@ FEL_INLINE struct raster_box wide_box(const struct rasterize_args *a, const stru
 }
 
 /* False when the triangle covers no sample at all. */
-FEL_INLINE bool raster_wide(const struct rasterize_args *a, const float p[3][4], struct raster_wide *t,
+FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[3][4], struct raster_wide *t,
                             struct raster_box *box)
 {
     int left = 0, right = 0, low = 0, high = 0, near = 0, far = 0, behind = 0;

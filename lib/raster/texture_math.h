@@ -221,7 +221,7 @@ FEL_INLINE void texture_jacobian(const struct texture_args *args, const struct t
     }
 }
 
-FEL_INLINE struct texture_lod texture_lod(const struct texture_args *args, const struct texture_place *p, long long pixel)
+FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, const struct texture_place *p, long long pixel)
 {
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     float level = 0.0F;
@@ -299,7 +299,7 @@ FEL_INLINE void texture_pixel(const struct texture_args *args, long long pixel)
     }
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     if (args->filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod(args, &p, pixel);
+        lod = texture_lod_of(args, &p, pixel);
     const struct texture_taps t0 = texture_linear(args, &p, lod.level0);
     const float *texels0 = args->level[lod.level0].texels + texture_image(args, pixel, lod.level0) * channels;
     if (lod.level1 == lod.level0) {
@@ -439,7 +439,7 @@ FEL_INLINE void texture_gradient(const struct texture_args *args, long long pixe
     }
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     if (args->filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod(args, &p, pixel);
+        lod = texture_lod_of(args, &p, pixel);
     const int two = lod.level1 != lod.level0;
     const struct texture_taps t0 = texture_linear(args, &p, lod.level0);
     const struct texture_taps t1 = two ? texture_linear(args, &p, lod.level1) : t0;
