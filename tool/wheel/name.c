@@ -64,6 +64,17 @@ static str requirement_url(arena *a, str text)
     return requirement.url;
 }
 
+/* The word that holds the URL: "pip install https://..." is seen in notes. */
+static str url_word(str text)
+{
+    size_t first = str_find(text, S("://"));
+    if (first == SIZE_MAX)
+        return text;
+    while (first > 0 && !is_white(text.p[first - 1]))
+        first--;
+    return str_from_index(text, first);
+}
+
 /* Ends the text behind ".whl" when what follows is a query, a fragment, a marker or an option of pip's. A URL ends at a
  * query, a fragment or white space wherever they stand. */
 static str cut_behind(str text)
@@ -93,7 +104,7 @@ static str last_segment(str path)
 
 static str file_name(arena *a, str text)
 {
-    const str coded = last_segment(cut_behind(requirement_url(a, str_trim(text))));
+    const str coded = last_segment(cut_behind(url_word(requirement_url(a, str_trim(text)))));
     return last_segment(url_decode(a, coded)); /* ".../o/dist%2Fx.whl" hides a folder */
 }
 
