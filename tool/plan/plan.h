@@ -75,6 +75,7 @@ struct extension {
     bool torch_abi;        /* links torch's C++ libraries: tied to its minor version */
     struct strs runtime;   /* requirements that must be listed beside it: "numpy", "einops" */
     struct strs libraries; /* sonames it opens at run time that no wheel brings: "libEGL.so.1" */
+    bool only_if_imported; /* nothing else loads it: an install without an import is no need of the app */
     bool jit_at_first_use; /* even a fitting wheel compiles inside the first call */
     bool attention;        /* an attention back end: may be switched */
     str backend;           /* its name in switches such as ATTN_BACKEND: "flash_attn" */
