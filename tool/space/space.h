@@ -183,6 +183,8 @@ enum note_kind {
     NOTE_SYS_PATH,      /* sys.path.insert/append with a constant folder: detail is the folder */
     NOTE_GLOBAL_WRITE, /* a handler or GPU function assigns a module-level name (global x): detail is the name */
     NOTE_PIPELINE_STAGE, /* from_pretrained(...) or another model load at module level: detail is the callee */
+    NOTE_GPU_CHAIN, /* one event runs two or more GPU functions without the visitor between: f(g(x)) in a handler, .click(f).then(g);
+                       detail: "f, g" */
 };
 struct note {
     enum note_kind kind;

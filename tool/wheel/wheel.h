@@ -15,12 +15,12 @@ bool name_is_valid(str name);           /* PEP 508's grammar for names */
 enum version_pre { PRE_NONE, PRE_ALPHA, PRE_BETA, PRE_CANDIDATE };
 
 struct version_segment { /* of a local version */
-    str text;            /* lower case */
+    str text;            /* lower case; a number without leading zeros, of any size */
     bool is_number;
 };
 
 struct version {
-    str text; /* as it was given, trimmed */
+    str text; /* as it was given, without white space around it */
     uint64_t epoch;
     uint64_t *release; /* at least one part; numbers beyond 64 bits are refused */
     size_t release_count;
@@ -32,10 +32,14 @@ struct version {
     size_t local_count;
 };
 
-/* False when text is no PEP 440 version (then out is untouched). */
+/* False when text is no PEP 440 version (then out is untouched). Cost: one pass, one or two pieces of memory. */
 bool version_parse(arena *a, str text, struct version *out);
 int version_compare(const struct version *a,
-                    const struct version *b);          /* the total order of PEP 440, local included */
+                    const struct version *b); /* the total order of PEP 440, local included */
+int version_compare_public(const struct version *a,
+                           const struct version *b); /* the same without local parts */
+int version_compare_release(const struct version *a,
+                            const struct version *b);  /* epoch and release numbers alone: 2.8 is 2.8.0 */
 bool version_is_pre(const struct version *v);          /* a pre-release or a dev release */
 str version_normal(arena *a, const struct version *v); /* canonical form */
 str version_public(arena *a, const struct version *v); /* canonical form without the local part */
@@ -55,16 +59,22 @@ enum spec_op {
 struct spec { /* one clause: ==2.11.* */
     enum spec_op op;
     bool wildcard;
-    str text;               /* the version as written */
-    struct version version; /* not set for === */
+    bool has_version;       /* false only for === before text that is no version */
+    bool names_pre;         /* it asks for pre-releases by naming one (!= and ".*" do not) */
+    str text;               /* the version as written, with its ".*" */
+    struct version version; /* without the ".*" */
 };
 struct specs { /* a set, joined by commas: all must hold; empty: everything */
     struct spec *items;
     size_t count, capacity;
 };
 
-/* False, with *at set to the offset of the fault in text and *expected to what should stand there. */
+/* False, with *at set to the offset of the fault in text and *expected to what should stand there. Empty clauses are
+ * skipped (">=3.8," occurs). */
 bool specs_parse(arena *a, str text, struct specs *out, size_t *at, const char **expected);
+/* Whether v satisfies one clause, whatever it says about pre-releases. === compares v->text, case ignored. */
+bool spec_contains(const struct spec *s, const struct version *v);
+str spec_op_text(enum spec_op op); /* "~=" */
 /* Whether v is in the set. Pre-releases count only when `pre` is true or a clause names one (PEP 440). */
 bool specs_contain(const struct specs *s, const struct version *v, bool pre);
 bool specs_pin(const struct specs *s,
@@ -103,36 +113,40 @@ struct wheel_build { /* what the name alone says about how it was built */
     str torch_other; /* the second reading where digits are ambiguous and the publisher unknown; else absent */
     int cxx11abi;    /* 1, 0; -1: silent */
     bool torch_is_minimum;
-    bool cuda_in_name; /* cupy-cuda13x, spconv-cu120 */
-    str rocm;          /* "6.2"; absent: none */
-    str accelerator;   /* "cpu", "cuda", "rocm", "xpu" ...; absent: silent */
-    bool is_torch;     /* the distribution is torch itself */
+    str cuda_in_name; /* of the distribution's name: "12.0" for spconv-cu120, "13" for cupy-cuda13x; absent: none */
+    str rocm;         /* "6.2"; absent: none */
+    str accelerator; /* one that is neither CUDA nor ROCm: "cpu", "xpu" ...; absent: silent */
+    bool is_torch;   /* the distribution is torch itself */
 };
 struct wheel_name {
     str file;         /* the last path segment, decoded */
     str distribution; /* as written */
     str name;         /* normalised */
-    str version_text; /* as written */
+    str version_text; /* the public part as written, "2.7.4.post1" */
     struct version version;
-    str local;     /* "" text after '+', absent without one */
-    str build_tag; /* absent without one */
-    struct tag_set tags;
-    str variant; /* PEP 825 label, absent without one */
+    str local;           /* text after '+' as written, absent without one */
+    str build_tag;       /* absent without one */
+    struct tag_set tags; /* as written */
+    str variant;         /* PEP 825 label, absent without one */
     struct wheel_build build;
 };
 /* From a path, URL (percent-encoded, with query or fragment), bare name or a PEP 508 line's URL. False with *why, a sentence
- * that names the part and what was expected; `out->file` is set even then. */
+ * that names the part and what was expected; `out->file` is set even then, all else is absent. */
 bool wheel_name_parse(arena *a, str text, struct wheel_name *out, str *why);
-/* Reads a local version (or a whole publisher dialect) by the grammar of data/sources.yaml's dialects. */
-void wheel_build_read(arena *a, str distribution, str version, str local, struct wheel_build *out);
+/* Reads a distribution's name and a local version by data/dialects.yaml. address, the URL or path that the name came from,
+ * may tell the publisher where the distribution does not; it may be absent, as may local. */
+void wheel_build_read(arena *a, str distribution, str local, str address, struct wheel_build *out);
+/* data/dialects.yaml is read at the first use. A command calls this early, so that a fault in a file from --data is a
+ * finding; without the file nothing is read from names. */
+bool wheel_dialects_load(findings *f);
 
 /* ---- PEP 508 requirements ---- */
 enum marker_kind { MARKER_COMPARE, MARKER_AND, MARKER_OR };
-struct marker { /* a tree; a comparison has text on both sides */
+struct marker { /* a tree whose chains lean to the right; a comparison has text on both sides */
     enum marker_kind kind;
-    const struct marker *left, *right;
+    const struct marker *left, *right; /* of AND and OR */
     str a, op, b;
-    bool a_is_name, b_is_name; /* an environment variable's name, else a quoted literal */
+    bool a_is_name, b_is_name; /* an environment variable's name in today's spelling, else a quoted literal */
 };
 struct requirement {
     str name; /* as written */
@@ -146,9 +160,16 @@ struct marker_env { /* PEP 508's variables; absent ones compare as "" */
         platform_system, platform_version, python_version, python_full_version, implementation_name,
         implementation_version, extra;
 };
-/* False with *at (offset in text) and *expected. */
+/* False with *at (an offset in text, at most text.n) and *expected, what should stand there. The text is one requirement
+ * without its line end or comment. */
 bool requirement_parse(arena *a, str text, struct requirement *out, size_t *at, const char **expected);
 bool marker_parse(arena *a, str text, const struct marker **out, size_t *at, const char **expected);
+/* The versions among the variables are compared as versions, all else as text. A comparison that the standard leaves
+ * undefined (an order of texts, ~= of texts) does not hold. Recursion is bounded by the parser's limit of 200 parentheses. */
 bool marker_holds(arena *a, const struct marker *m, const struct marker_env *env);
+str marker_text(arena *a, const struct marker *m);           /* "" for NULL; reads back as the same marker */
+str requirement_text(arena *a, const struct requirement *r); /* reads back as the same requirement */
+/* "column 12: expected a closing quote, found '...'", for what the four parsers with *at and *expected refuse. */
+str parse_error_text(arena *a, str text, size_t at, const char *expected);
 
 #endif
