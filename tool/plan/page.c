@@ -2,7 +2,7 @@
  * Pages come from the network: sizes are bounded, nothing recurses on their text, and what is no wheel's name is left out. */
 #include "plan/plan.h"
 
-enum { LINKS_MOST = 200000, TAG_MOST = 65536 };
+enum { LINKS_MOST = 20000, TAG_MOST = 65536 };
 
 struct page {
     arena *a;
@@ -224,7 +224,7 @@ static bool read_html(struct page *p, str body, str *why)
         }
         tags = true;
         if (!read_tag(p, str_slice(tag, 1, end))) {
-            *why = S("it lists more files than the limit of 200000");
+            *why = S("it lists more files than the limit of 20000");
             return false;
         }
         at += open + end + 1;
