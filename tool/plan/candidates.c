@@ -222,6 +222,27 @@ static bool is_obtained(const struct need *need)
     return need->obtained.count && need->obtained.items[0].how != OBTAINED_NONE;
 }
 
+/* Whether every import of it stands in a try that catches its absence: only then does the app run without it. */
+static bool every_import_is_tried(const struct chooser *w, const struct need *need)
+{
+    bool any = false;
+    for (size_t m = 0; m < w->space->modules.count; m++) {
+        const struct py_module *module = &w->space->modules.items[m];
+        for (size_t i = 0; module->reachable && i < module->imports.count; i++) {
+            const struct py_import *import = &module->imports.items[i];
+            const bool its = need->extension
+                                 ? catalogue_by_import(w->catalogue, import->module) == need->extension
+                                 : strs_has(&need->imports, import->text);
+            if (!its || import->guard & GUARD_TYPE_CHECKING)
+                continue;
+            if (!(import->guard & GUARD_TRY))
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
 static bool add_unneeded(struct chooser *w, const struct need *need, struct candidate_list *out)
 {
     if (need->needed_at_start || !need->imported)
@@ -231,13 +252,13 @@ static bool add_unneeded(struct chooser *w, const struct need *need, struct cand
                           .url = S(""),
                           .verified = VERIFIED_NO,
                           .fit = FIT_UNKNOWN};
-    if (need->optional) {
+    if (every_import_is_tried(w, need)) {
         c.fit = FIT_LIKELY;
-        c.reason = S("every import of it is guarded: the app runs without it, perhaps with less");
+        c.reason = S("every import of it is in a try: the app runs without it, perhaps with less");
     } else if (need->extension && need->extension->attention) {
-        c.reason = S("imported only when its attention back end is chosen: another back end can be set");
+        c.reason = S("imported only when its attention back end is chosen: another one can be set");
     } else {
-        c.reason = S("not imported when the app starts: only the function that imports it fails without it");
+        c.reason = S("not imported when the app starts: only the calls that reach it fail without it");
     }
     return add(w, out, &c);
 }
@@ -259,7 +280,7 @@ unsigned candidate_cost(const struct need *need, const struct candidate *c)
     case STRATEGY_KERNELS:
         return 70;
     case STRATEGY_UNNEEDED: /* what the app itself leaves out on purpose need not be compiled */
-        return need->optional ? (is_obtained(need) ? 80 : 35) : is_obtained(need) ? 100 : 90;
+        return c->fit == FIT_LIKELY ? (is_obtained(need) ? 80 : 35) : is_obtained(need) ? 100 : 90;
     case STRATEGY_NONE:
         break;
     }

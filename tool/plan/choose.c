@@ -304,9 +304,11 @@ static void choose_attention(struct chooser *w, struct plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         struct plan_item *item = &plan->items[i];
         const struct extension *e = item->need->extension;
-        if (!e || !e->attention || item->need->needed_at_start || item->need->optional ||
-            str_eq(e->backend, plan->attention) || item->chosen.strategy == STRATEGY_WHEEL ||
-            item->chosen.strategy == STRATEGY_NONE)
+        const bool brought = item->need->obtained.count &&
+                             item->need->obtained.items[0].how != OBTAINED_NONE &&
+                             item->chosen.strategy == STRATEGY_WHEEL;
+        if (!e || !e->attention || item->need->needed_at_start || str_eq(e->backend, plan->attention) ||
+            brought)
             continue;
         if (item->chosen.strategy != STRATEGY_UNNEEDED)
             item->chosen =
