@@ -63,6 +63,10 @@ static bool add_published(struct chooser *w, const struct setting *s, const stru
                                   .python = file->python,
                                   .torch = file->torch};
             candidate_verify(w->a, s, need->extension, &c);
+            const struct fork *fork = need->fork ? NULL : extension_default_fork(need->extension);
+            if (fork && c.fit != FIT_NO && fork->interface.n)
+                c.reason = str_format(w->a, "%.*s; it is the project %.*s, which %.*s", STR_ARG(c.reason),
+                                      STR_ARG(fork->name), STR_ARG(fork->interface));
             const bool pure = strs_has(&file->name.tags.platform, S("any"));
             if (pure && need->extension->pypi == PYPI_JIT) {
                 c.strategy = STRATEGY_JIT;
@@ -170,6 +174,8 @@ static bool add_build(struct chooser *w, const struct setting *s, const struct n
         c.fit = FIT_LIKELY;
         c.reason = str_format(w->a, "compiled when the app starts; %.*s", STR_ARG(source));
     }
+    if (c.recipe && c.recipe->caveat.n && !vendored)
+        c.reason = str_format(w->a, "%.*s; %.*s", STR_ARG(c.reason), STR_ARG(c.recipe->caveat));
     if (c.recipe && c.recipe->minutes > 10 && !vendored)
         c.reason =
             str_format(w->a, "%.*s; it takes about %.0f minutes", STR_ARG(c.reason), c.recipe->minutes);

@@ -13,7 +13,7 @@ struct outcome {
     unsigned cost;
     size_t impossible; /* needs without any way */
     size_t spoiled;    /* needs whose own wheel in the app has a tag for another Python */
-    bool declared;     /* keeps what the app declares */
+    unsigned kept;     /* of what the app declares: its Python, its torch */
 };
 
 /* ---- What the app declares ---- */
@@ -194,8 +194,8 @@ static bool better(const struct outcome *a, const struct outcome *b)
         return a->impossible < b->impossible;
     if (a->spoiled != b->spoiled)
         return a->spoiled < b->spoiled;
-    if (a->declared != b->declared)
-        return a->declared;
+    if (a->kept != b->kept)
+        return a->kept > b->kept;
     return a->cost < b->cost;
 }
 
@@ -230,8 +230,8 @@ static bool choose_setting(struct chooser *w, struct outcome *best, struct outco
                 o.setting.torch = offers.torch[t].version;
                 o.setting.cuda = offers.torch[t].cuda;
             }
-            o.declared = (!w->declared_python.p || str_eq(w->declared_python, python)) &&
-                         (!o.setting.torch.p || torch_allowed(w, o.setting.torch));
+            o.kept = !w->declared_python.p || str_eq(w->declared_python, python);
+            o.kept += !o.setting.torch.p || torch_allowed(w, o.setting.torch);
             if (!try_setting(w, &o))
                 return false;
             if (better(&o, best))
@@ -314,7 +314,7 @@ static void choose_attention(struct chooser *w, struct plan *plan)
             item->chosen =
                 (struct candidate){.strategy = STRATEGY_UNNEEDED, .source = SOURCE_FILE, .url = S("")};
         item->chosen.reason =
-            str_format(w->a, "ATTN_BACKEND=%.*s leaves it unused", STR_ARG(plan->attention));
+            str_format(w->a, "another attention back end is used: %.*s", STR_ARG(plan->attention));
     }
 }
 

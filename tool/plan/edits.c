@@ -28,7 +28,9 @@ struct editor {
     struct chooser *w;
     struct plan *plan;
     struct op_list ops;
-    struct strs added; /* distributions that an append brought */
+    struct strs added;      /* distributions that an append brought */
+    struct strs statements; /* what the app does first when it starts */
+    bool imports_dropin;
     bool failed;
 };
 
@@ -452,13 +454,27 @@ static size_t first_import(const struct editor *e)
     return line;
 }
 
-static void insert_in_app(struct editor *e, str subject, str text, str what)
+/* All start-up statements in one block, with what they import. */
+static void insert_statements(struct editor *e)
 {
+    const struct chooser *w = e->w;
+    if (!e->statements.count && !e->imports_dropin)
+        return;
+    struct buf b = {.a = w->a};
+    if (e->statements.count)
+        buf_add(&b, S("# Before anything else is imported: the build container has no CUDA compiler.\n"
+                      "import os\nimport subprocess\nimport sys\n\n"));
+    for (size_t i = 0; i < e->statements.count; i++)
+        buf_add(&b, e->statements.items[i]);
+    if (e->imports_dropin)
+        buf_add(&b, S("import felloe.dropin\n"));
+    buf_char(&b, '\n');
     const size_t line = first_import(e);
     if (line)
-        add_op(e, e->w->space->app_file, OP_BEFORE, line, 0, text);
+        add_op(e, w->space->app_file, OP_BEFORE, line, 0, buf_str(&b));
     else
-        leave(e, (struct place){.file = e->w->space->app_file}, subject, what);
+        leave(e, (struct place){.file = w->space->app_file}, S("start-up"),
+              str_format(w->a, "no plain import was found to put this before: %.*s", STR_ARG(buf_str(&b))));
 }
 
 /* "sm_120" as TORCH_CUDA_ARCH_LIST has it: "12.0". */
@@ -496,10 +512,7 @@ static str build_statement(struct editor *e, const struct plan_item *item)
     const struct build_recipe *r = item->chosen.recipe;
     const struct obtained *o = item->chosen.obtained;
     struct buf b = {.a = e->w->a};
-    buf_format(&b, "# %.*s is compiled when the app starts: the build container has no CUDA compiler.\n",
-               STR_ARG(item->need->name));
-    buf_add(&b, S("import os\nimport subprocess\nimport sys\n\nsubprocess.run(\n    [sys.executable, \"-m\", "
-                  "\"pip\", \"install\""));
+    buf_add(&b, S("subprocess.run(\n    [sys.executable, \"-m\", \"pip\", \"install\""));
     if (r && !(o && o->vendored)) {
         for (size_t i = 0; i < r->flags.count; i++)
             buf_format(&b, ", \"%.*s\"", STR_ARG(r->flags.items[i]));
@@ -531,16 +544,13 @@ static void edit_for_build(struct editor *e, const struct plan_item *item)
     }
     for (size_t i = 0; i < item->need->obtained.count; i++) {
         const struct requirement_line *line = item->need->obtained.items[i].requirement;
-        if (line && line_compiles(e, item, line))
-            delete_line(e, line);
+        if (line && (line->kind == REQUIREMENT_URL || line_compiles(e, item, line)))
+            delete_line(e, line); /* a wheel by URL did not fit, or it would have been taken */
     }
     for (size_t i = 0; c->recipe && i < c->recipe->needs.count; i++)
         append_requirement(e, c->recipe->needs.items[i], c->recipe->needs.items[i]);
     if (installs_at_start(item->need))
         return; /* the app does it; what is wrong with how it does it is said by the judgement of the app */
-    const str by_hand =
-        str_format(e->w->a, "compile %.*s when the app starts, before spaces and torch are imported",
-                   STR_ARG(item->need->name));
     if (c->fit == FIT_UNKNOWN)
         leave(e, item->need->place, item->need->name,
               str_format(
@@ -553,21 +563,19 @@ static void edit_for_build(struct editor *e, const struct plan_item *item)
               str_format(e->w->a, "run %.*s when the app starts, with check=True",
                          STR_ARG(c->obtained->place.file)));
     else
-        insert_in_app(e, item->need->name, build_statement(e, item), by_hand);
+        (void)strs_add(e->w->a, &e->statements, build_statement(e, item));
 }
 
 static void edit_for_committed(struct editor *e, const struct plan_item *item)
 {
     if (installs_at_start(item->need))
         return;
-    insert_in_app(
-        e, item->need->name,
-        str_format(
-            e->w->a,
-            "import subprocess\nimport sys\n\nsubprocess.run([sys.executable, \"-m\", \"pip\", \"install\", "
-            "\"--no-deps\", \"%.*s\"], check=True)\n",
-            STR_ARG(item->chosen.url)),
-        str_format(e->w->a, "install %.*s when the app starts", STR_ARG(item->chosen.url)));
+    (void)strs_add(
+        e->w->a, &e->statements,
+        str_format(e->w->a,
+                   "subprocess.run([sys.executable, \"-m\", \"pip\", \"install\", \"--no-deps\", \"%.*s\"], "
+                   "check=True)\n",
+                   STR_ARG(item->chosen.url)));
 }
 
 static void edit_for_drop_in(struct editor *e, const struct plan_item *item)
@@ -578,15 +586,7 @@ static void edit_for_drop_in(struct editor *e, const struct plan_item *item)
     for (size_t i = 0; modules->count && i < modules->items[0].imports.count; i++)
         if (str_eq(modules->items[0].imports.items[i].module, S("felloe.dropin")))
             return;
-    const size_t line = first_import(e);
-    for (size_t i = 0; i < e->ops.count; i++)
-        if (e->ops.items[i].kind == OP_BEFORE && str_eq(e->ops.items[i].text, S("import felloe.dropin")))
-            return;
-    if (line)
-        add_op(e, e->w->space->app_file, OP_BEFORE, line, 0, S("import felloe.dropin"));
-    else
-        leave(e, (struct place){.file = e->w->space->app_file}, item->need->name,
-              S("add `import felloe.dropin` before the first import"));
+    e->imports_dropin = true;
 }
 
 /* A start-up install whose extension now comes from somewhere better. */
@@ -678,6 +678,7 @@ bool plan_edits(struct chooser *w, struct plan *plan)
         if (s == STRATEGY_WHEEL || s == STRATEGY_COMMITTED || s == STRATEGY_JIT)
             edit_runtime(&e, &plan->items[i]);
     }
+    insert_statements(&e);
     edit_unchecked(&e);
     return finish(&e);
 }

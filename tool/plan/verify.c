@@ -109,6 +109,16 @@ static bool cuda_knows(arena *a, str cuda, str arch)
     return !blackwell || !exact || !version_less(a, cuda, S("12.8"));
 }
 
+/* Machine code only: PTX is compiled by the driver at its first use, within the declared duration. */
+static struct strs without_ptx(arena *a, const struct strs *archs)
+{
+    struct strs machine = {0};
+    for (size_t i = 0; i < archs->count; i++)
+        if (str_starts(archs->items[i], S("sm_")))
+            (void)strs_add(a, &machine, archs->items[i]);
+    return machine;
+}
+
 static struct verdict judge_archs(arena *a, const struct setting *s, const struct extension *e,
                                   const struct source_file *file, const struct wheel_name *name)
 {
@@ -120,17 +130,23 @@ static struct verdict judge_archs(arena *a, const struct setting *s, const struc
     if (e->compiled != COMPILED_CUDA || !t->archs.count)
         return (struct verdict){FIT_YES, {NULL, 0}};
     const str cuda = name->build.cuda.p ? name->build.cuda : file ? file->cuda : (str){NULL, 0};
+    const struct strs machine = without_ptx(a, &known);
+    const str list = str_join(a, &known, S(", "));
+    bool by_ptx = false;
     for (size_t i = 0; i < t->archs.count; i++) {
         const str arch = t->archs.items[i];
         if (known.count && !archs_run_on(&known, arch))
-            return no(str_format(a, "compiled for %.*s, not for %.*s", STR_ARG(str_join(a, &known, S(", "))),
-                                 STR_ARG(arch)));
+            return no(str_format(a, "compiled for %.*s, not for %.*s", STR_ARG(list), STR_ARG(arch)));
+        by_ptx |= known.count && !archs_run_on(&machine, arch);
         if (!known.count && cuda.p && !cuda_knows(a, cuda, arch))
             return no(str_format(a, "CUDA %.*s cannot compile for %.*s", STR_ARG(cuda), STR_ARG(arch)));
     }
+    if (by_ptx)
+        return (struct verdict){
+            FIT_LIKELY,
+            str_format(a, "runs as PTX, which the driver compiles at the first use (%.*s)", STR_ARG(list))};
     if (known.count)
-        return (struct verdict){FIT_YES,
-                                str_format(a, "compiled for %.*s", STR_ARG(str_join(a, &known, S(", "))))};
+        return (struct verdict){FIT_YES, str_format(a, "compiled for %.*s", STR_ARG(list))};
     return (struct verdict){FIT_LIKELY, S("its architectures do not show in the name")};
 }
 
