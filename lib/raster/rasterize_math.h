@@ -236,16 +236,21 @@ struct raster_wide {
 };
 
 struct homogeneous {
-    double x, y, w, z; /* grid steps times w; scaled by a positive number */
-    int snapped;       /* then w is 1 and x, y are integers */
+    double x, y, w, z;  /* grid steps times w, not rounded; scaled by a positive number */
+    int snapped;        /* has a place on the grid; then w is 1 */
+    int grid_x, grid_y; /* that place */
 };
 
 FEL_INLINE struct homogeneous raster_homogeneous(const struct rasterize_args *a, const float p[4])
 {
     const struct raster_point r = raster_snap(a, p);
     struct homogeneous h;
+    h.grid_x = r.x, h.grid_y = r.y;
     if (r.kind == POINT_PLAIN || r.kind == POINT_STEEP) {
-        h.x = r.x, h.y = r.y, h.w = 1.0, h.z = (double)p[2] / (double)p[3];
+        h.x = dmul_rn((double)p[0] / (double)p[3], (double)a->scale_x * a->step);
+        h.y = dmul_rn((double)p[1] / (double)p[3], (double)a->scale_y * a->step);
+        h.z = (double)p[2] / (double)p[3];
+        h.w = 1.0;
         h.snapped = 1;
         return h;
     }
@@ -277,8 +282,10 @@ FEL_INLINE bool homogeneous_before(const struct homogeneous *p, const struct hom
     return p->w < q->w;
 }
 
-/* The line through two vertices, the same whichever face asks; where one is snapped it is the origin and the other's
- * direction is rounded to float, which makes products with places exact and the side of every sample certain. */
+/* The line through two vertices, the same whichever face asks. Where one of them is snapped, its grid place is the origin
+ * and the direction is that of the exact edge, rounded to float: all edges of the vertex then meet in one point, products
+ * with places are exact, so the side of every sample is certain, and no sample is farther off than the rounding moved the
+ * vertex. (A line through the rounded vertex and one behind the eye would be: the latter's image is a pivot.) */
 FEL_INLINE void wide_edge(const struct homogeneous *from, const struct homogeneous *to, int sign,
                           struct raster_wide *t, int k)
 {
@@ -291,12 +298,14 @@ FEL_INLINE void wide_edge(const struct homogeneous *from, const struct homogeneo
     double a, b, c = 0.0;
     t->ox[k] = t->oy[k] = 0.0;
     if (from->snapped) {
-        t->ox[k] = from->x, t->oy[k] = from->y;
-        const double dx = dadd_rn(to->x, -dmul_rn(from->x, to->w)), dy = dadd_rn(to->y, -dmul_rn(from->y, to->w));
-        a = -(double)(float)dy; /* exact already when both are snapped and near enough, else rounded on purpose */
-        b = (double)(float)dx;
-        if (to->snapped)
-            a = -dy, b = dx;
+        t->ox[k] = from->grid_x, t->oy[k] = from->grid_y;
+        if (to->snapped) {
+            a = from->grid_y - to->grid_y;
+            b = to->grid_x - from->grid_x;
+        } else {
+            a = -(double)(float)dadd_rn(to->y, -dmul_rn(from->y, to->w));
+            b = (double)(float)dadd_rn(to->x, -dmul_rn(from->x, to->w));
+        }
     } else {
         a = dcross(from->y, to->w, from->w, to->y);
         b = dcross(from->w, to->x, from->x, to->w);
@@ -379,7 +388,15 @@ FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[
     t->n0 = dadd_rn(dmul_rn(h[0].z, l0), dadd_rn(dmul_rn(h[1].z, l1), dmul_rn(h[2].z, l2))) / det;
     t->n1 = dadd_rn(dmul_rn(h[0].z, m0), dadd_rn(dmul_rn(h[1].z, m1), dmul_rn(h[2].z, m2))) / det;
     t->n2 = dadd_rn(dmul_rn(h[0].z, k0), dadd_rn(dmul_rn(h[1].z, k1), dmul_rn(h[2].z, k2))) / det;
-    const int sign = det > 0.0 ? 1 : -1;
+    int sign = det > 0.0 ? 1 : -1;
+    if (h[0].snapped && h[1].snapped && h[2].snapped) { /* its neighbours see the rounded triangle */
+        const long long area =
+            (long long)(h[1].grid_x - h[0].grid_x) * (h[2].grid_y - h[0].grid_y) -
+            (long long)(h[2].grid_x - h[0].grid_x) * (h[1].grid_y - h[0].grid_y);
+        if (area == 0)
+            return false;
+        sign = area > 0 ? 1 : -1;
+    }
     wide_edge(&h[1], &h[2], sign, t, 0);
     wide_edge(&h[2], &h[0], sign, t, 1);
     wide_edge(&h[0], &h[1], sign, t, 2);
