@@ -25,6 +25,14 @@
 #define F32(p, ...) TENSOR(p, kDLFloat, __VA_ARGS__)
 #define I32(p, ...) TENSOR(p, kDLInt, __VA_ARGS__)
 
+/* Also fails for NaN. */
+#define assert_near(want, got, tolerance)                                                                              \
+    do {                                                                                                               \
+        const double near_want = (double)(want), near_got = (double)(got);                                             \
+        if (!(fabs(near_want - near_got) <= (double)(tolerance)))                                                      \
+            fail_msg(#got " is %.9g, expected %.9g", near_got, near_want);                                             \
+    } while (0)
+
 /* ---- random numbers: PCG (O'Neill 2014), so that a seed means the same scene everywhere ---- */
 
 struct random {
@@ -131,20 +139,13 @@ struct truth {
     int visible;         /* in front of the eye and between near and far plane */
 };
 
-static inline struct truth truth_at(const struct scene *s, int image, int face, int i, int j)
+/* Of one triangle with clip positions p, at sample (i, j) of an h x w image. */
+static inline struct truth truth_of(const double p[3][4], int h, int w, int i, int j)
 {
     struct truth t = {.margin = -1e9};
-    double p[3][4], px[3], py[3], a[3], ax[3], ay[3];
-    const double x = (2.0 * j + 1) / s->w - 1, y = (2.0 * i + 1) / s->h - 1;
+    double px[3], py[3], a[3], ax[3], ay[3];
+    const double x = (2.0 * j + 1) / w - 1, y = (2.0 * i + 1) / h - 1;
     for (int k = 0; k < 3; k++) {
-        const int v = s->triangles[3 * face + k];
-        if (v < 0 || v >= s->v)
-            return t;
-        for (int c = 0; c < 4; c++) {
-            p[k][c] = (double)s->positions[4 * ((int64_t)image * s->v + v) + c];
-            if (!isfinite(p[k][c]))
-                return t;
-        }
         px[k] = p[k][0] - x * p[k][3];
         py[k] = p[k][1] - y * p[k][3];
     }
@@ -160,7 +161,7 @@ static inline struct truth truth_at(const struct scene *s, int image, int face, 
         return t;
     t.u = a[0] / sum, t.v = a[1] / sum, t.z = zs / ws;
     t.visible = t.z >= -1 && t.z <= 1;
-    const double kx = 2.0 / s->w, ky = 2.0 / s->h;
+    const double kx = 2.0 / w, ky = 2.0 / h;
     t.du[0] = kx * (ax[0] - t.u * sx) / sum, t.du[1] = ky * (ay[0] - t.u * sy) / sum;
     t.dv[0] = kx * (ax[1] - t.v * sx) / sum, t.dv[1] = ky * (ay[1] - t.v * sy) / sum;
     double zx = 0, zy = 0, wx = 0, wy = 0;
@@ -177,7 +178,7 @@ static inline struct truth truth_at(const struct scene *s, int image, int face, 
         double qx[3], qy[3];
         longest = 0;
         for (int k = 0; k < 3; k++)
-            qx[k] = p[k][0] / p[k][3] * s->w / 2, qy[k] = p[k][1] / p[k][3] * s->h / 2;
+            qx[k] = p[k][0] / p[k][3] * w / 2, qy[k] = p[k][1] / p[k][3] * h / 2;
         for (int k = 0; k < 3; k++) {
             const double side = hypot(qx[k] - qx[(k + 1) % 3], qy[k] - qy[(k + 1) % 3]);
             longest = side > longest ? side : longest;
@@ -186,6 +187,23 @@ static inline struct truth truth_at(const struct scene *s, int image, int face, 
     }
     t.thickness = longest > 0 ? area / (longest * longest) : 0;
     return t;
+}
+
+static inline struct truth truth_at(const struct scene *s, int image, int face, int i, int j)
+{
+    const struct truth none = {.margin = -1e9};
+    double p[3][4];
+    for (int k = 0; k < 3; k++) {
+        const int v = s->triangles[3 * face + k];
+        if (v < 0 || v >= s->v)
+            return none;
+        for (int c = 0; c < 4; c++) {
+            p[k][c] = (double)s->positions[4 * ((int64_t)image * s->v + v) + c];
+            if (!isfinite(p[k][c]))
+                return none;
+        }
+    }
+    return truth_of((const double(*)[4])p, s->h, s->w, i, j);
 }
 
 #endif
