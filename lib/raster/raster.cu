@@ -113,31 +113,47 @@ static __device__ __forceinline__ void cover_small(const rasterize_args &a, int 
     }
 }
 
-/* A warp, 32 samples at a time: 8 x 4, or narrower for narrow boxes. */
+/* A warp, 32 samples at a time: 8 x 4, or narrower for narrow boxes. Keys of MEDIUM_AHEAD steps are read before any is
+ * lowered, or the warp would wait for the L2 cache at every step. */
 static __device__ __forceinline__ void cover_medium(const rasterize_args &a, int image, long long face,
                                                     const raster_triangle &t)
 {
-    const int lane = lane_index(), w = t.box.j1 - t.box.j0 + 1;
+    const int lane = lane_index(), w = t.box.j1 - t.box.j0 + 1, h = t.box.i1 - t.box.i0 + 1;
     const int shift = w > 4 ? 3 : w > 2 ? 2 : 1, across = 1 << shift, up = 32 >> shift;
-    const int j_lane = t.box.j0 + (lane & (across - 1)), i_lane = t.box.i0 + (lane >> shift);
     edges32 r;
-    /* the lane's first sample may lie past the box by up to 16 pixels; fits32 leaves room for none, so stay inside */
-    const int j_start = j_lane <= t.box.j1 ? j_lane : t.box.j1, i_start = i_lane <= t.box.i1 ? i_lane : t.box.i1;
-    if (!edges32_at(t, a.width, a.height, j_start, i_start, r))
+    if (!edges32_at(t, a.width, a.height, t.box.j0, t.box.i0, r))
         return;
-    const bool column_live = j_lane <= t.box.j1;
-    for (int i = i_lane; i <= t.box.i1; i += up) {
-        int e0 = r.e[0], e1 = r.e[1], e2 = r.e[2];
-        if (column_live) {
-            for (int j = j_lane; j <= t.box.j1; j += across) {
-                unsigned depth;
-                if (e0 >= r.least[0] && e1 >= r.least[1] && e2 >= r.least[2] &&
-                    plain_depth((float)e0, (float)e1, r.inverse_area, r.z2, r.z02, r.z12, t.clipped, &depth))
-                    cover_sample(a, image, i, j, depth, face);
-                e0 += r.dj[0] << shift, e1 += r.dj[1] << shift, e2 += r.dj[2] << shift;
-            }
+    const int lane_j = lane & (across - 1), lane_i = lane >> shift;
+    const int steps_j = (w + across - 1) >> shift, steps = steps_j * ((h + up - 1) / up);
+    unsigned long long *keys = a.keys + ((long long)image * a.height + t.box.i0) * a.width + t.box.j0;
+    const unsigned *below =
+        a.below ? a.below + ((long long)(a.image_first + image) * a.height + t.box.i0) * a.width + t.box.j0 : 0;
+    int step_j = 0, i = lane_i;
+    for (int step = 0; step < steps; step += MEDIUM_AHEAD) {
+        unsigned long long key[MEDIUM_AHEAD], seen[MEDIUM_AHEAD];
+        int at[MEDIUM_AHEAD];
+#pragma unroll
+        for (int k = 0; k < MEDIUM_AHEAD; k++) {
+            const int j = (step_j << shift) + lane_j;
+            const int e0 = r.e[0] + r.dj[0] * j + r.di[0] * i, e1 = r.e[1] + r.dj[1] * j + r.di[1] * i,
+                      e2 = r.e[2] + r.dj[2] * j + r.di[2] * i;
+            unsigned depth;
+            key[k] = EMPTY_KEY;
+            at[k] = i * a.width + j;
+            if (j < w && i < h && e0 >= r.least[0] && e1 >= r.least[1] && e2 >= r.least[2] &&
+                plain_depth((float)e0, (float)e1, r.inverse_area, r.z2, r.z02, r.z12, t.clipped, &depth) &&
+                !(below && depth <= below[at[k]]))
+                key[k] = raster_key(depth, face);
+            if (++step_j == steps_j)
+                step_j = 0, i += up;
         }
-        r.e[0] += r.di[0] * up, r.e[1] += r.di[1] * up, r.e[2] += r.di[2] * up;
+#pragma unroll
+        for (int k = 0; k < MEDIUM_AHEAD; k++)
+            seen[k] = key[k] != EMPTY_KEY ? __ldcg(keys + at[k]) : 0;
+#pragma unroll
+        for (int k = 0; k < MEDIUM_AHEAD; k++)
+            if (key[k] < seen[k])
+                atomicMin(keys + at[k], key[k]);
     }
 }
 
@@ -736,25 +752,29 @@ template <int C> static __device__ __forceinline__ float tap_sum(const texture_t
            taps.weight[3] * tap[3][c];
 }
 
-/* A linear filter with C channels; the pixel's place is known. */
-template <int C>
-static __device__ __forceinline__ void texture_few(const texture_args &args, const texture_place &p, long long pixel)
+template <int C> static __device__ __forceinline__ void texture_few(const texture_args &args, long long pixel)
 {
-    texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
-    if (args.filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(&args, &p, pixel);
+    texture_place p;
     float tap[4][C], out[C];
-    const texture_taps t0 = texture_linear(&args, &p, lod.level0);
-    fetch_taps<C>(t0, args.level[lod.level0].texels + texture_image(&args, pixel, lod.level0) * C, tap);
 #pragma unroll
     for (int c = 0; c < C; c++)
-        out[c] = tap_sum<C>(t0, tap, c);
-    if (lod.level1 != lod.level0) {
-        const texture_taps t1 = texture_linear(&args, &p, lod.level1);
-        fetch_taps<C>(t1, args.level[lod.level1].texels + texture_image(&args, pixel, lod.level1) * C, tap);
+        out[c] = 0.0f;
+    if (texture_find(&args, pixel, 0, &p)) {
+        texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
+        if (args.filter >= FILTER_MIP_NEAREST)
+            lod = texture_lod_of(&args, &p, pixel, 0);
+        const texture_taps t0 = texture_linear(&args, &p, lod.level0, 0);
+        fetch_taps<C>(t0, args.level[lod.level0].texels + texture_image(&args, pixel, lod.level0, 0) * C, tap);
 #pragma unroll
         for (int c = 0; c < C; c++)
-            out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
+            out[c] = tap_sum<C>(t0, tap, c);
+        if (lod.level1 != lod.level0) {
+            const texture_taps t1 = texture_linear(&args, &p, lod.level1, 0);
+            fetch_taps<C>(t1, args.level[lod.level1].texels + texture_image(&args, pixel, lod.level1, 0) * C, tap);
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
+        }
     }
     store_row<C>(args.out + pixel * C, out);
 }
@@ -762,127 +782,169 @@ static __device__ __forceinline__ void texture_few(const texture_args &args, con
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
-    if (pixel >= args.pixel_count)
-        return;
-    texture_place p;
-    if (args.filter == FILTER_NEAREST || args.channels > 4 || !texture_find(&args, pixel, &p)) {
+    if (pixel < args.pixel_count)
         texture_pixel(&args, pixel);
+}
+
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, 4) raster_texture_flat(const __grid_constant__ texture_args args)
+{
+    const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
+    if (!at.inside)
         return;
-    }
     switch (args.channels) {
     case 1:
-        texture_few<1>(args, p, pixel);
+        texture_few<1>(args, at.pixel);
         break;
     case 2:
-        texture_few<2>(args, p, pixel);
+        texture_few<2>(args, at.pixel);
         break;
     case 3:
-        texture_few<3>(args, p, pixel);
+        texture_few<3>(args, at.pixel);
         break;
-    default:
-        texture_few<4>(args, p, pixel);
+    case 4:
+        texture_few<4>(args, at.pixel);
+        break;
     }
 }
 
-/* Adds a level's share of g to the texels, and its slopes and value to what goes to uv and level. */
+/* Adds C channels to a texel's gradient. */
+template <int C> static __device__ __forceinline__ void add_texel(float *at, int stride, const float v[C])
+{
+    if (C == 1)
+        atomicAdd(at, v[0]);
+    else if (C == 2)
+        add2(at, v[0], v[C - 1]);
+    else if (C == 4)
+        add4(at, v[0], v[C > 1 ? 1 : 0], v[C > 2 ? 2 : 0], v[C - 1]);
+    else if (stride == 4)
+        add4(at, v[0], v[C > 1 ? 1 : 0], v[C - 1], 0.0f);
+    else
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            atomicAdd(at + c, v[c]);
+}
+
+/* Adds a level's share of g to the texels, and its slopes and value to what goes to uv and level. All lanes of the warp
+ * come here; `live` are those that have a pixel. Neighbouring pixels mostly share texels: a lane hands its right two on
+ * to the lane on its right, and its upper two to the lane above, where those have the same ones as left or lower two.
+ * That leaves one addition a pixel instead of four where texels and pixels are of a size. */
 template <int C>
 static __device__ __forceinline__ float taps_backward(const texture_args &args, const texture_taps &taps, int level,
-                                                      long long image, const float g[C], float share, float *gs,
-                                                      float *gt)
+                                                      long long image, const float g[C], float share, bool live,
+                                                      float *gs, float *gt)
 {
     const texture_level &l = args.level[level];
     float tap[4][C], value = 0.0f;
-    fetch_taps<C>(taps, l.texels + image * C, tap);
-    if (l.grad.sum) {
+    if (live) {
+        fetch_taps<C>(taps, l.texels + image * C, tap);
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float weight = share * taps.weight[k];
-            if (taps.at[k] < 0 || weight == 0.0f)
-                continue;
-            float *at = l.grad.sum + (image + taps.at[k]) * args.grad_stride;
-            if (C == 1)
-                atomicAdd(at, weight * g[0]);
-            else if (C == 2)
-                add2(at, weight * g[0], weight * g[C - 1]);
-            else if (C == 4)
-                add4(at, weight * g[0], weight * g[C > 1 ? 1 : 0], weight * g[C > 2 ? 2 : 0], weight * g[C - 1]);
-            else if (args.grad_stride == 4)
-                add4(at, weight * g[0], weight * g[C > 1 ? 1 : 0], weight * g[C - 1], 0.0f);
-            else
-#pragma unroll
-                for (int c = 0; c < C; c++)
-                    atomicAdd(at + c, weight * g[c]);
+        for (int c = 0; c < C; c++) {
+            value += g[c] * tap_sum<C>(taps, tap, c);
+            *gs += g[c] * share * taps.slope_x *
+                   ((1.0f - taps.fy) * (tap[1][c] - tap[0][c]) + taps.fy * (tap[3][c] - tap[2][c]));
+            *gt += g[c] * share * taps.slope_y *
+                   ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
         }
     }
+    if (!l.grad.sum)
+        return value;
+    const int lane = lane_index();
+    float sum[4][C];
+    long long at[4];
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        float v[4];
+    for (int k = 0; k < 4; k++) {
+        at[k] = live && taps.at[k] >= 0 ? image + taps.at[k] : -1;
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            v[k] = tap[k][c];
-        value += g[c] * tap_sum<C>(taps, tap, c);
-        if (taps.corner >= 0) {
-            const float mean = (v[0] + v[1] + v[2] + v[3]) / 3.0f;
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                v[k] = k == taps.corner ? mean : v[k];
-        }
-        *gs += g[c] * share * taps.slope_x * ((1.0f - taps.fy) * (v[1] - v[0]) + taps.fy * (v[3] - v[2]));
-        *gt += g[c] * share * taps.slope_y * ((1.0f - taps.fx) * (v[2] - v[0]) + taps.fx * (v[3] - v[1]));
+        for (int c = 0; c < C; c++)
+            sum[k][c] = live ? share * taps.weight[k] * g[c] : 0.0f;
     }
+    const int mine = live ? level : -1;
+#pragma unroll
+    for (int axis = 0; axis < 2; axis++) { /* right, then up */
+        const int distance = axis ? 8 : 1, far0 = axis ? 2 : 1, near0 = 0, far1 = 3, near1 = axis ? 1 : 2;
+        const bool edge = axis ? lane >= 24 : (lane & 7) == 7;
+        const long long next0 = __shfl_down_sync(FULL_WARP, at[near0], distance);
+        const long long next1 = __shfl_down_sync(FULL_WARP, at[near1], distance);
+        const int next_level = __shfl_down_sync(FULL_WARP, mine, distance);
+        const bool gives = !edge && mine >= 0 && next_level == mine && next0 == at[far0] && next1 == at[far1];
+        const bool takes = __shfl_up_sync(FULL_WARP, gives, distance) && (axis ? lane >= 8 : (lane & 7) != 0);
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            const float from0 = __shfl_up_sync(FULL_WARP, sum[far0][c], distance);
+            const float from1 = __shfl_up_sync(FULL_WARP, sum[far1][c], distance);
+            if (takes)
+                sum[near0][c] += from0, sum[near1][c] += from1;
+        }
+        if (gives)
+            at[far0] = at[far1] = -1;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (at[k] >= 0)
+            add_texel<C>(l.grad.sum + at[k] * args.grad_stride, args.grad_stride, sum[k]);
     return value;
 }
 
-template <int C> static __device__ __forceinline__ void texture_backward_few(const texture_args &args, long long pixel)
+template <int C>
+static __device__ __forceinline__ void texture_backward_few(const texture_args &args, const tiled_pixel &pixel)
 {
-    const float none[6] = {0, 0, 0, 0, 0, 0};
     float g[C];
-    load_row<C>(args.grad_out + pixel * C, g);
-    texture_place p;
-    bool some = false;
+    texture_place p = {0.0f, 0.0f, 0, 0.0f, 0.0f, 0.0f};
+    bool live = false;
+    if (pixel.inside) {
+        load_row<C>(args.grad_out + pixel.pixel * C, g);
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        some |= g[c] != 0.0f;
-    if (!some || !texture_find(&args, pixel, &p)) {
-        texture_gradient_store(&args, pixel, none, none, 0.0f);
-        return;
+        for (int c = 0; c < C; c++)
+            live |= g[c] != 0.0f;
+        live = live && texture_find(&args, pixel.pixel, 0, &p);
     }
     texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
-    if (args.filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(&args, &p, pixel);
     float gs = 0.0f, gt = 0.0f, glevel = 0.0f;
-    const texture_taps t0 = texture_linear(&args, &p, lod.level0);
-    const float v0 = taps_backward<C>(args, t0, lod.level0, texture_image(&args, pixel, lod.level0), g,
-                                      1.0f - lod.fraction, &gs, &gt);
-    if (lod.level1 != lod.level0) {
-        const texture_taps t1 = texture_linear(&args, &p, lod.level1);
-        glevel = taps_backward<C>(args, t1, lod.level1, texture_image(&args, pixel, lod.level1), g, lod.fraction, &gs,
-                                  &gt) -
-                 v0;
+    if (__any_sync(FULL_WARP, live)) {
+        if (live && args.filter >= FILTER_MIP_NEAREST)
+            lod = texture_lod_of(&args, &p, pixel.pixel, 0);
+        const texture_taps t0 = texture_linear(&args, &p, lod.level0, 0);
+        const float v0 = taps_backward<C>(args, t0, lod.level0, texture_image(&args, pixel.pixel, lod.level0, 0), g,
+                                          1.0f - lod.fraction, live, &gs, &gt);
+        const bool two = live && lod.level1 != lod.level0;
+        if (__any_sync(FULL_WARP, two)) {
+            const texture_taps t1 = texture_linear(&args, &p, lod.level1, 0);
+            const float v1 = taps_backward<C>(args, t1, lod.level1, texture_image(&args, pixel.pixel, lod.level1, 0), g,
+                                              lod.fraction, two, &gs, &gt);
+            glevel = two ? v1 - v0 : 0.0f;
+        }
     }
-    texture_gradient_finish(&args, &p, &lod, pixel, gs, gt, glevel);
+    if (!pixel.inside)
+        return;
+    if (!live)
+        lod.footprint = 0.0f;
+    texture_gradient_finish(&args, &p, &lod, pixel.pixel, gs, gt, glevel, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture_backward(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
-    if (pixel >= args.pixel_count)
-        return;
-    switch (args.filter == FILTER_NEAREST || args.level[0].grad.mode != SINK_SUM ? 0 : args.channels) {
+    if (pixel < args.pixel_count)
+        texture_gradient(&args, pixel);
+}
+
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+    raster_texture_backward_flat(const __grid_constant__ texture_args args)
+{
+    const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
+    switch (args.channels) {
     case 1:
-        texture_backward_few<1>(args, pixel);
+        texture_backward_few<1>(args, at);
         break;
     case 2:
-        texture_backward_few<2>(args, pixel);
+        texture_backward_few<2>(args, at);
         break;
     case 3:
-        texture_backward_few<3>(args, pixel);
+        texture_backward_few<3>(args, at);
         break;
     case 4:
-        texture_backward_few<4>(args, pixel);
+        texture_backward_few<4>(args, at);
         break;
-    default:
-        texture_gradient(&args, pixel);
     }
 }
 
@@ -967,66 +1029,63 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(co
 
 /* ---- antialiasing ---- */
 
+/* A block has 32 x 8 pixels. Few pairs have different ids; they are listed, so that whole warps examine them. */
 struct pair_tile {
-    float id[10][35];       /* rows -1 .. 8, columns -1 .. 32 of the block's pixels */
-    float right[8][33];     /* blend of (row, column - 1) and (row, column) */
-    float upper[9][32];     /* blend of (row - 1, column) and (row, column) */
+    float id[10][35];     /* rows -1 .. 8, columns -1 .. 32 of the block's pixels */
+    float right[8][33];   /* blend of (row, column - 1) and (row, column) */
+    float upper[9][32];   /* blend of (row - 1, column) and (row, column) */
+    unsigned short list[8 * 33 + 9 * 32]; /* (row + 1) << 8 | (column + 1) << 1 | vertical, of the first pixel */
+    unsigned listed;
 };
 
-struct pair_owner { /* a thread's own pairs, whose position gradients it adds */
-    antialias_pair right, upper;
-};
+static __device__ __forceinline__ void list_pair(pair_tile &tile, int row, int column, int vertical)
+{
+    const float id = tile.id[row + 1][column + 1];
+    const float other = tile.id[row + 1 + vertical][column + 2 - vertical];
+    if (vertical)
+        tile.upper[row + 1][column] = 0.0f;
+    else
+        tile.right[row][column + 1] = 0.0f;
+    if (id != other && id >= 0.0f && other >= 0.0f)
+        tile.list[atomicAdd(&tile.listed, 1u)] =
+            (unsigned short)((unsigned)(row + 1) << 8 | (unsigned)(column + 1) << 1 | (unsigned)vertical);
+}
 
+/* The blends around every pixel of the block. With `gradients`, pairs that the block owns add theirs to the positions. */
 static __device__ __forceinline__ antialias_shares examine_tile(const antialias_args &a, pair_tile &tile,
-                                                                pair_owner *own)
+                                                                const block_place &block, bool gradients)
 {
     const int tx = threadIdx.x, ty = threadIdx.y, n = ty * 32 + tx;
-    const block_place block = block_place_of(a.width, 32);
     const int image = block.image, j_first = block.column, i_first = blockIdx.y * 8;
     const long long base = (long long)image * a.height * a.width;
-    for (int k = n; k < 10 * 34; k += 256) {
-        const int row = k / 34, column = k % 34, i = i_first + row - 1, j = j_first + column - 1;
+    if (n == 0)
+        tile.listed = 0;
+    for (int k = n; k < 10 * 34; k += PIXEL_BLOCK) {
+        const int row = k / 34, column = k - row * 34, i = i_first + row - 1, j = j_first + column - 1;
         const bool inside = i >= 0 && i < a.height && j >= 0 && j < a.width;
         tile.id[row][column] = inside ? a.rast[4 * (base + (long long)i * a.width + j) + 3] : -1.0f;
     }
     __syncthreads();
-    /* pairs of the block's pixels with their right and upper neighbours, then the left and lower fringe */
-    for (int round = 0; round < 2; round++) {
-        int row, column, vertical_only = 0, horizontal_only = 0;
-        if (round == 0) {
-            row = ty, column = tx;
-        } else if (n < 8) {
-            row = n, column = -1, horizontal_only = 1;
-        } else if (n >= 32 && n < 64) {
-            row = -1, column = n - 32, vertical_only = 1;
-        } else {
-            break;
-        }
+    list_pair(tile, ty, tx, 0);
+    list_pair(tile, ty, tx, 1);
+    if (n < 8)
+        list_pair(tile, n, -1, 0);
+    else if (n >= 32 && n < 64)
+        list_pair(tile, -1, n - 32, 1);
+    __syncthreads();
+    const unsigned listed = tile.listed;
+    for (unsigned k = n; k < listed; k += PIXEL_BLOCK) {
+        const unsigned entry = tile.list[k];
+        const int row = (int)(entry >> 8) - 1, column = (int)(entry >> 1 & 127) - 1, vertical = (int)(entry & 1);
         const int i = i_first + row, j = j_first + column;
-        const float id = tile.id[row + 1][column + 1];
-        const long long pixel = base + (long long)i * a.width + j;
-        if (!vertical_only) {
-            const float other = tile.id[row + 1][column + 2];
-            float blend = 0.0f;
-            if (id != other && id >= 0.0f && other >= 0.0f) {
-                const antialias_pair pair = antialias_examine(&a, pixel, pixel + 1, i, j, image, 0);
-                blend = pair.blend;
-                if (own && round == 0)
-                    own->right = pair;
-            }
-            tile.right[row][column + 1] = blend;
-        }
-        if (!horizontal_only) {
-            const float other = tile.id[row + 2][column + 1];
-            float blend = 0.0f;
-            if (id != other && id >= 0.0f && other >= 0.0f) {
-                const antialias_pair pair = antialias_examine(&a, pixel, pixel + a.width, i, j, image, 1);
-                blend = pair.blend;
-                if (own && round == 0)
-                    own->upper = pair;
-            }
-            tile.upper[row + 1][column] = blend;
-        }
+        const long long first = base + (long long)i * a.width + j, second = first + (vertical ? a.width : 1);
+        const antialias_pair pair = antialias_examine(&a, first, second, i, j, image, vertical);
+        if (vertical)
+            tile.upper[row + 1][column] = pair.blend;
+        else
+            tile.right[row][column + 1] = pair.blend;
+        if (gradients && row >= 0 && column >= 0)
+            antialias_position_gradient(&a, &pair, first, second, image, vertical);
     }
     __syncthreads();
     const antialias_shares shares = {tile.right[ty][tx], tile.right[ty][tx + 1], tile.upper[ty][tx],
@@ -1037,8 +1096,8 @@ static __device__ __forceinline__ antialias_shares examine_tile(const antialias_
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK) raster_antialias(const __grid_constant__ antialias_args args)
 {
     __shared__ pair_tile tile;
-    const antialias_shares shares = examine_tile(args, tile, 0);
     const block_place block = block_place_of(args.width, 32);
+    const antialias_shares shares = examine_tile(args, tile, block, false);
     const int j = block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
     if (j < args.width && i < args.height)
         antialias_pixel(&args, ((long long)block.image * args.height + i) * args.width + j, shares);
@@ -1048,20 +1107,11 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK)
     raster_antialias_backward(const __grid_constant__ antialias_args args)
 {
     __shared__ pair_tile tile;
-    pair_owner own;
-    own.right.live = own.upper.live = 0;
-    const antialias_shares shares = examine_tile(args, tile, &own);
     const block_place block = block_place_of(args.width, 32);
-    const int j = block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y, image = block.image;
-    if (j >= args.width || i >= args.height)
-        return;
-    const long long pixel = ((long long)image * args.height + i) * args.width + j;
-    if (args.grad_color)
-        antialias_color_gradient(&args, pixel, shares);
-    if (args.grad.sum) {
-        antialias_position_gradient(&args, &own.right, pixel, pixel + 1, image, 0);
-        antialias_position_gradient(&args, &own.upper, pixel, pixel + args.width, image, 1);
-    }
+    const antialias_shares shares = examine_tile(args, tile, block, args.grad.sum != 0);
+    const int j = block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
+    if (args.grad_color && j < args.width && i < args.height)
+        antialias_color_gradient(&args, ((long long)block.image * args.height + i) * args.width + j, shares);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)

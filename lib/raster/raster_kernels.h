@@ -14,6 +14,7 @@ enum {
     MIP_BLOCK = 256,
     MIP_CHANNELS = 4,   /* channels that a block of raster_mips takes */
     MIP_LEVELS = 6,     /* and levels */
+    MEDIUM_AHEAD = 4,   /* steps of a warp whose keys are read together */
     GROUP_LEAST = 3,    /* lanes with the same face from which summing them first pays */
 };
 

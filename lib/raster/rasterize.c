@@ -298,6 +298,7 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         .height = (int)n.of['h'],
         .scale_x = (float)(n.of['w'] * (GRID / 2) / step),
         .scale_y = (float)(n.of['h'] * (GRID / 2) / step),
+        .place_limit = (float)(GRID_LIMIT / step),
         .step = step,
         .range_mode = ranges != NULL,
     };

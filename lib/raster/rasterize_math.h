@@ -24,6 +24,7 @@ enum {
 };
 
 #define EMPTY_KEY (~0ULL)
+#define FLOAT_LARGEST 0x1.fffffep127F
 #define STEEP_DEPTH 2.0F /* |z/w| of a vertex above which float depths would lose bits that matter */
 
 struct rasterize_args {
@@ -40,6 +41,7 @@ struct rasterize_args {
     int width, height;
     int image_first, image_count; /* the images that this launch draws */
     float scale_x, scale_y;    /* NDC to grid steps, before rounding */
+    float place_limit;         /* GRID_LIMIT, before the multiplication with step */
     int step;                  /* rounded places are multiples of it: 1, or 16 for a grid of 1/16 pixel */
     unsigned queue_capacity;
     int faces_per_warp;        /* CUDA: how many of a warp's lanes take a face of their own */
@@ -64,20 +66,24 @@ struct raster_point {
 
 FEL_INLINE struct raster_point raster_snap(const struct rasterize_args *a, const float p[4])
 {
-    struct raster_point r = {0, 0, 0.0F, POINT_BAD};
-    if (!is_finite(p[0]) || !is_finite(p[1]) || !is_finite(p[2]) || !is_finite(p[3]))
-        return r;
-    r.kind = POINT_WIDE;
-    if (!(p[3] > 0.0F))
-        return r;
-    const float x = mul_rn(p[0] / p[3], a->scale_x), y = mul_rn(p[1] / p[3], a->scale_y);
-    const float limit = (float)(GRID_LIMIT / a->step);
-    if (!(x >= -limit && x <= limit && y >= -limit && y <= limit))
-        return r;
+    const float reciprocal = 1.0F / p[3]; /* one division a vertex; z*(1/w) never leaves [-1, 1] where z/w does not */
+    const float x = mul_rn(mul_rn(p[0], reciprocal), a->scale_x), y = mul_rn(mul_rn(p[1], reciprocal), a->scale_y);
+    const float z = mul_rn(p[2], reciprocal), limit = a->place_limit;
+    struct raster_point r = {0, 0, 0.0F, POINT_PLAIN};
+    const bool in_front = p[3] > 0.0F && p[3] <= FLOAT_LARGEST;
+    const bool on_grid = in_front && x >= -limit && x <= limit && y >= -limit && y <= limit;
+    if (!(on_grid && z >= -STEEP_DEPTH && z <= STEEP_DEPTH)) { /* rare: NaN and infinity end here as well */
+        if (!is_finite(p[0]) || !is_finite(p[1]) || !is_finite(p[2]) || !is_finite(p[3])) {
+            r.kind = POINT_BAD;
+            return r;
+        }
+        r.kind = on_grid ? POINT_STEEP : POINT_WIDE;
+        if (!on_grid)
+            return r;
+    }
     r.x = round_to_int(x) * a->step;
     r.y = round_to_int(y) * a->step;
-    r.z = p[2] / p[3];
-    r.kind = r.z >= -STEEP_DEPTH && r.z <= STEEP_DEPTH ? POINT_PLAIN : POINT_STEEP;
+    r.z = z;
     return r;
 }
 
