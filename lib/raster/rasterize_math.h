@@ -524,9 +524,10 @@ struct rasterize_backward_args {
 };
 
 /* What one pixel gives to x, y and w of its face's vertices. False: nothing. */
-FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, long long pixel, int v[3],
+FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, int image, int i, int j, int v[3],
                                    long long *first_vertex, float g[3][3])
 {
+    const long long pixel = ((long long)image * args->height + i) * args->width + j;
     float up[4], up_db[4] = {0, 0, 0, 0};
     load4(args->grad_rast + 4 * pixel, up);
     if (args->grad_rast_db)
@@ -536,9 +537,7 @@ FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, l
     const long long face = id_face(args->rast[4 * pixel + 3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
         return false;
-    const long long row = pixel / args->width;
-    const int j = (int)(pixel - row * args->width), i = (int)(row % args->height);
-    *first_vertex = row / args->height * args->image_vertices;
+    *first_vertex = image * args->image_vertices;
     float p[3][4];
     for (int k = 0; k < 3; k++)
         load4(args->positions + 4 * (*first_vertex + v[k]), p[k]);

@@ -255,14 +255,16 @@ static fel_status texture_read(fel_context *ctx, const struct texture_tensors *t
     return FEL_OK;
 }
 
-/* The kernel for any case, or the one for up to four channels, flat textures, linear filters, and sums that need no order. */
+/* The kernel for any case, or the one for flat textures of up to four channels and 2^31 floats an image, linear filters,
+ * and sums that need no order. */
 static fel_status texture_launch(fel_context *ctx, const char *any, const char *flat, const struct texture_args *args)
 {
     if (!args->pixel_count)
         return FEL_OK;
     const int64_t height = args->image_pixels / args->width;
     const bool common = args->channels <= 4 && args->boundary != BOUNDARY_CUBE && args->filter != FILTER_NEAREST &&
-                        args->level[0].grad.mode == SINK_SUM && height <= INT32_MAX;
+                        args->level[0].grad.mode == SINK_SUM && height <= INT32_MAX &&
+                        (int64_t)args->level[0].width * args->level[0].height * args->channels <= INT32_MAX;
     if (!common)
         return device_launch(ctx, &RASTER_MODULE, any, grid_1d(args->pixel_count, FLAT_BLOCK), args, sizeof *args);
     return device_launch(ctx, &RASTER_MODULE, flat,

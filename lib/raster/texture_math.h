@@ -273,7 +273,7 @@ FEL_INLINE long long texture_image(const struct texture_args *args, long long pi
         return 0;
     const long long texels = (long long)args->level[level].width * args->level[level].height *
                              (cube ? 6 : 1);
-    return pixel / args->image_pixels * texels;
+    return divide(pixel, args->image_pixels) * texels;
 }
 
 FEL_INLINE float taps_value(const struct texture_taps *taps, const float *texels, int channels, int c)
