@@ -256,7 +256,8 @@ static double decode(const uint8_t *b, enum ply_type type, bool big)
     if (type == PLY_U8)
         return b[0];
     if (type == PLY_I16 || type == PLY_U16) {
-        const uint16_t value = big ? (uint16_t)(b[0] << 8 | b[1]) : get_u16le(b);
+        const uint8_t swapped[2] = {b[1], b[0]};
+        const uint16_t value = get_u16le(big ? swapped : b);
         return type == PLY_I16 ? (double)(int16_t)value : (double)value;
     }
     if (type == PLY_F64) {
@@ -293,13 +294,19 @@ static bool read_value(struct ply *p, enum ply_type type, double *value)
     return true;
 }
 
+/* Where the value that was read last stands. */
+static uint64_t value_offset(const struct ply *p, enum ply_type type)
+{
+    return p->ascii ? p->cursor.line_offset : cursor_offset(&p->cursor) - type_sizes[type];
+}
+
 static bool read_list(struct ply *p, const struct property *q)
 {
     double count, index;
     if (!read_value(p, q->count_type, &count))
         return false;
     if (!(count >= 0 && count <= INT32_MAX))
-        return reader_fail(p->reader, cursor_offset(&p->cursor), "a list of %.0f items", count);
+        return reader_fail(p->reader, value_offset(p, q->count_type), "a list of %.0f items", count);
     int32_t first = 0, previous = 0;
     for (int32_t i = 0; i < (int32_t)count; i++) {
         if (!read_value(p, q->type, &index))
@@ -307,7 +314,7 @@ static bool read_list(struct ply *p, const struct property *q)
         if (!q->is_faces)
             continue;
         if (!(index >= 0 && index < (double)p->vertex_count))
-            return reader_fail(p->reader, cursor_offset(&p->cursor), "vertex %.0f of %" PRIu64, index,
+            return reader_fail(p->reader, value_offset(p, q->type), "vertex %.0f of %" PRIu64, index,
                                p->vertex_count);
         const int32_t vertex = (int32_t)index;
         if (i == 0)

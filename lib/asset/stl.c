@@ -53,9 +53,9 @@ static bool word_is(const char *word, size_t size, const char *text)
     return size == strlen(text) && memcmp(word, text, size) == 0;
 }
 
-static bool read_corner(struct stl *s, struct cursor *c, const char *at, const char *end, float *corner)
+static bool read_corner(struct stl *s, struct cursor *c, const char *line, const char *at, const char *end,
+                        float *corner)
 {
-    const char *line = at;
     for (int k = 0; k < 3; k++) {
         double value;
         while (at < end && (*at == ' ' || *at == '\t'))
@@ -84,7 +84,7 @@ static bool read_text(struct stl *s, struct cursor *c)
         if (word_is(word, length, "vertex")) {
             if (count == 3)
                 return reader_fail(s->reader, c->line_offset, "line %" PRIu64 ": a fourth corner", c->line);
-            if (!read_corner(s, c, at, end, corners[count++]))
+            if (!read_corner(s, c, line, at, end, corners[count++]))
                 return false;
         } else if (word_is(word, length, "endloop")) {
             if (count != 3)

@@ -102,7 +102,7 @@ static bool code_build(struct code *c, const uint8_t *lengths, int count)
             for (unsigned bit = 0; bit < n; bit++)
                 reversed |= (code >> bit & 1) << (n - 1 - bit);
             for (unsigned at = reversed; at < 1u << FAST_BITS; at += 1u << n)
-                c->fast[at] = (uint16_t)(c->symbols[index] << 4 | n);
+                c->fast[at] = (uint16_t)((unsigned)c->symbols[index] << 4 | n);
         }
     }
     return true;
