@@ -219,8 +219,9 @@ static const char *inflate_block(struct inflater *f)
         if (length > f->size - f->at)
             return "more data than expected";
         uint8_t *to = f->out + f->at;
+        const uint8_t *from = to - distance;
         for (size_t i = 0; i < length; i++)
-            to[i] = to[i - distance]; /* may overlap: a distance of 1 repeats a byte */
+            to[i] = from[i]; /* may overlap: a distance of 1 repeats a byte */
         f->at += length;
     }
 }
