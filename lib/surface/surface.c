@@ -14,6 +14,8 @@
 
 #include "surface/surface_math.h"
 
+extern const struct device_module SURFACE_MODULE;
+
 enum { CLASSIFY_THREADS = 256, CLASSIFY_WORDS = 8, SCAN_THREADS = 1024 };
 
 struct fel_surface {
