@@ -16,13 +16,14 @@
 
 extern const struct device_module SURFACE_MODULE;
 
-enum { CLASSIFY_THREADS = 256, CLASSIFY_WORDS = 8, SCAN_THREADS = 1024 };
+enum { CLASSIFY_THREADS = 256, CLASSIFY_WORDS = 32, SCAN_THREADS = 1024 }; /* as in surface.cu */
 
 struct fel_surface {
     fel_context *ctx;
     struct surface_args args;
     struct fel_surface_size size;
-    void *scratch; /* bits, counts and totals in one piece */
+    void *scratch;        /* bits, counts and totals in one piece */
+    int64_t active_count; /* blocks that emit something */
     int slab;
     int64_t shape[3]; /* of the volume, without the closing layer */
 };
@@ -114,10 +115,11 @@ static void count_blocks(const void *context, int64_t first, int64_t last)
 
 static void scan_blocks(const struct surface_args *a)
 {
-    int64_t vertices = 0, faces = 0;
+    int64_t vertices = 0, faces = 0, active = 0;
     for (int64_t block = 0; block < a->block_count; block++) {
-        a->block_vertices[block] = vertices;
-        a->block_faces[block] = faces;
+        a->block_base[block] = (struct surface_base){vertices, faces};
+        if (a->block_counts[block])
+            a->active[active++] = (int)block;
         vertices += a->block_counts[block] & 0xFFFFu;
         faces += a->block_counts[block] >> 16;
     }
@@ -126,6 +128,7 @@ static void scan_blocks(const struct surface_args *a)
     a->totals[1] = faces;
     a->totals[2] = a->own_first ? surface_vertex_base(a, a->own_first * plane) : 0;
     a->totals[3] = a->next_plane ? surface_vertex_base(a, a->next_plane * plane) : 0;
+    a->totals[4] = active;
 }
 
 /* ---- emit */
@@ -155,12 +158,11 @@ static void emit_word(const struct surface_args *a, const struct word_place *p, 
 static void emit_blocks(const void *context, int64_t first, int64_t last)
 {
     const struct surface_args *a = context;
-    for (int64_t block = first; block < last; block++) {
-        if (!a->block_counts[block])
-            continue;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t block = a->active[i];
         const int64_t begin = block * SURFACE_BLOCK;
         const int64_t end = begin + SURFACE_BLOCK < a->word_count ? begin + SURFACE_BLOCK : a->word_count;
-        int64_t vertex = a->block_vertices[block] - a->skipped, face = a->block_faces[block];
+        int64_t vertex = a->block_base[block].vertices - a->skipped, face = a->block_base[block].faces;
         struct word_place p = place_of(a, begin);
         for (int64_t index = begin; index < end; index++, advance(a, &p))
             emit_word(a, &p, &vertex, &face);
@@ -232,39 +234,37 @@ static fel_status fill_args(const DLTensor *volume, double level, const struct f
     a->word_count = (long long)a->depth * a->height * a->words;
     a->block_count = (a->word_count + SURFACE_BLOCK - 1) / SURFACE_BLOCK;
     s->slab = o->continued || o->open;
-    if ((long long)a->depth * a->height > UINT32_MAX)
-        return status_fail(FEL_INVALID_SHAPE, "volume: expected fewer than 2^32 rows, got %lld",
-                           (long long)a->depth * a->height);
+    if (a->word_count > UINT32_MAX) /* 2^37 samples: kernels divide words by rows in 32 bits */
+        return status_fail(FEL_INVALID_SHAPE,
+                           "volume: expected fewer than 2^32 words of 32 samples, got %lld", a->word_count);
     if (o->open && a->depth < 4)
         return status_fail(FEL_INVALID_SHAPE, "volume: expected at least 4 planes in an open slab, got %d",
                            a->depth);
     return FEL_OK;
 }
 
-static void place_scratch(struct surface_args *a, unsigned char *at)
+/* Takes size bytes, rounded up to 16, from a piece of scratch; at is NULL while only the size is asked for. */
+static void *take(unsigned char *at, size_t *used, size_t size)
 {
-    /* the 8-byte arrays first, so that all are aligned */
-    a->totals = (void *)at;
-    at += 4 * sizeof *a->totals;
-    a->block_vertices = (void *)at;
-    at += (size_t)a->block_count * sizeof *a->block_vertices;
-    a->block_faces = (void *)at;
-    at += (size_t)a->block_count * sizeof *a->block_faces;
-    a->bits = (void *)at;
-    at += (size_t)a->word_count * sizeof *a->bits;
-    a->local = (void *)at;
-    at += (size_t)a->word_count * sizeof *a->local;
-    a->block_counts = (void *)at;
+    void *piece = at ? at + *used : NULL;
+    *used += (size + 15) & ~(size_t)15;
+    return piece;
 }
 
-static size_t scratch_size(const struct surface_args *a)
+static size_t place_scratch(struct surface_args *a, unsigned char *at)
 {
-    return 4 * sizeof *a->totals +
-           (size_t)a->block_count * (2 * sizeof *a->block_vertices + sizeof *a->block_counts) +
-           2 * (size_t)a->word_count * sizeof *a->bits;
+    const size_t blocks = (size_t)a->block_count, words = (size_t)a->word_count;
+    size_t used = 0;
+    a->totals = take(at, &used, SURFACE_TOTALS * sizeof *a->totals);
+    a->block_base = take(at, &used, blocks * sizeof *a->block_base);
+    a->block_counts = take(at, &used, blocks * sizeof *a->block_counts);
+    a->active = take(at, &used, blocks * sizeof *a->active);
+    a->bits = take(at, &used, words * sizeof *a->bits);
+    a->local = take(at, &used, words * sizeof *a->local);
+    return used;
 }
 
-static fel_status count_surface(struct fel_surface *s, long long totals[4])
+static fel_status count_surface(struct fel_surface *s, long long totals[SURFACE_TOTALS])
 {
     const struct surface_args *a = &s->args;
     fel_status status;
@@ -274,7 +274,7 @@ static fel_status count_surface(struct fel_surface *s, long long totals[4])
             status = pool_for(s->ctx, a->block_count, 4, count_blocks, a);
         if (!status) {
             scan_blocks(a);
-            memcpy(totals, a->totals, 4 * sizeof *totals);
+            memcpy(totals, a->totals, SURFACE_TOTALS * sizeof *totals);
         }
         return status;
     }
@@ -288,7 +288,7 @@ static fel_status count_surface(struct fel_surface *s, long long totals[4])
         status = device_launch(s->ctx, &SURFACE_MODULE, "surface_scan", grid_1d(SCAN_THREADS, SCAN_THREADS),
                                a, sizeof *a);
     if (!status)
-        status = device_read(s->ctx, totals, a->totals, 4 * sizeof *totals);
+        status = device_read(s->ctx, totals, a->totals, SURFACE_TOTALS * sizeof *totals);
     return status;
 }
 
@@ -314,11 +314,11 @@ fel_status fel_surface_begin(fel_context *ctx, const DLTensor *volume, double le
         return status_fail(FEL_OUT_OF_MEMORY, "%zu bytes could not be allocated", sizeof *s);
     s->ctx = ctx;
     status = fill_args(volume, level, &o, s);
-    long long totals[4] = {0};
+    long long totals[SURFACE_TOTALS] = {0};
     if (!status && s->args.word_count) {
-        status = context_alloc(ctx, scratch_size(&s->args), &s->scratch);
+        status = context_alloc(ctx, place_scratch(&s->args, NULL), &s->scratch);
         if (!status) {
-            place_scratch(&s->args, s->scratch);
+            (void)place_scratch(&s->args, s->scratch);
             status = count_surface(s, totals);
         }
     }
@@ -327,6 +327,7 @@ fel_status fel_surface_begin(fel_context *ctx, const DLTensor *volume, double le
         return status;
     }
     s->args.skipped = totals[2];
+    s->active_count = totals[4];
     s->size = (struct fel_surface_size){.vertices = totals[0] - totals[2],
                                         .faces = totals[1],
                                         .next_vertex = o.first_vertex + (o.open ? totals[3] : totals[0])};
@@ -381,9 +382,9 @@ fel_status fel_surface_emit(fel_surface *surface, DLTensor *vertices, DLTensor *
     if (!surface->size.vertices && !surface->size.faces)
         return FEL_OK;
     if (!context_on_cuda(surface->ctx))
-        return pool_for(surface->ctx, a.block_count, 4, emit_blocks, &a);
+        return pool_for(surface->ctx, surface->active_count, 4, emit_blocks, &a);
     return device_launch(surface->ctx, &SURFACE_MODULE, "surface_emit",
-                         grid_1d(a.block_count * SURFACE_BLOCK, SURFACE_BLOCK), &a, sizeof a);
+                         grid_1d(surface->active_count * SURFACE_BLOCK, SURFACE_BLOCK), &a, sizeof a);
 }
 
 fel_status fel_surface_backward(fel_surface *surface, const DLTensor *grad_vertices, DLTensor *grad_volume)

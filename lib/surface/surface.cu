@@ -1,17 +1,17 @@
 /* surface/surface.cu: the kernels of marching cubes. Floor: one read of the volume and one write of the mesh.
  *
- *   surface_classify  reads the volume once, a warp a word: 32 loads side by side, one ballot. Bound by memory.
+ *   surface_classify  reads the volume once: 16 bytes a lane, 8 loads in flight. Bound by memory.
  *   surface_count     a thread a word of the bitmap (1/32 of the volume's bytes, mostly in L2): popcounts and one
  *                     table entry per cell that the surface passes; counts before each word within its block.
  *   surface_scan      one thread block: counts before each block, and the totals that the host waits for.
- *   surface_emit      a thread block a block of words; most have nothing and leave at once. Work is spread by vertex
- *                     and by cell, not by word, since a word may have none or 32. Only here the volume is read again,
- *                     at the ends of crossed edges.
+ *   surface_emit      a thread block a block of words that has something. Work is spread by vertex, cell and corner, not
+ *                     by word, since a word may have none or 32. Only here the volume is read again, at the ends of
+ *                     crossed edges.
  *   surface_gradient  a warp a word; each sample gathers from its at most six edges.
  */
 #include "surface_math.h"
 
-enum { EMIT_THREADS = 256, SCAN_THREADS = 1024, CLASSIFY_WORDS = 8 };
+enum { EMIT_THREADS = 256, SCAN_THREADS = 1024, CLASSIFY_WORDS = 32, SCAN_EACH = 16 };
 
 /* Exclusive sum over the thread block; *total is the whole. sums has room for one entry a warp. */
 template <class T> __device__ static T block_scan(T value, T *sums, T *total)
@@ -40,6 +40,29 @@ template <class T> __device__ static T block_scan(T value, T *sums, T *total)
     return before;
 }
 
+/* Words of the fast path: rows are whole words, so words and samples run side by side through the volume. A lane
+ * loads 4 samples at once, 8 times; 8 lanes then put their bits together to a word. */
+__device__ static void classify_plain(const struct surface_args &a, long long first, int lane)
+{
+    const float4 *volume = (const float4 *)a.volume + 8 * first + lane;
+    float4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        v[k] = first + 4 * k + (lane >> 3) < a.word_count ? __ldcs(volume + 32 * k) : make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        unsigned bits = (unsigned)surface_is_below(&a, v[k].x) | (unsigned)surface_is_below(&a, v[k].y) << 1 |
+                        (unsigned)surface_is_below(&a, v[k].z) << 2 | (unsigned)surface_is_below(&a, v[k].w) << 3;
+        bits <<= 4 * (lane & 7);
+        bits |= __shfl_xor_sync(0xFFFFFFFFu, bits, 1);
+        bits |= __shfl_xor_sync(0xFFFFFFFFu, bits, 2);
+        bits |= __shfl_xor_sync(0xFFFFFFFFu, bits, 4);
+        const long long word = first + 4 * k + (lane >> 3);
+        if ((lane & 7) == 0 && word < a.word_count)
+            a.bits[word] = bits;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(256) surface_classify(const __grid_constant__ struct surface_args a)
 {
     const int lane = threadIdx.x & 31;
@@ -47,38 +70,28 @@ extern "C" __global__ void __launch_bounds__(256) surface_classify(const __grid_
     const long long first = warp * CLASSIFY_WORDS;
     if (first >= a.word_count)
         return;
-    float value[CLASSIFY_WORDS];
-    bool exists[CLASSIFY_WORDS];
-    if (!a.pad && !a.half && a.width % 32 == 0) { /* words and samples run side by side through the whole volume */
-        const float *volume = (const float *)a.volume + 32 * first + lane;
-#pragma unroll
-        for (int k = 0; k < CLASSIFY_WORDS; k++) {
-            exists[k] = first + k < a.word_count;
-            value[k] = exists[k] ? __ldcs(volume + 32 * k) : 0.0f;
-        }
-    } else {
-        long long row = first / a.words;
-        int word = (int)(first - row * a.words);
-#pragma unroll
-        for (int k = 0; k < CLASSIFY_WORDS; k++) {
-            const int x = 32 * word + lane;
-            exists[k] = first + k < a.word_count && x < a.width;
-            value[k] = !exists[k] ? 0.0f
-                       : a.pad    ? surface_sample(&a, x, (int)(row % a.height), (int)(row / a.height))
-                                  : surface_load(&a, row * a.width + x);
-            if (++word == a.words) {
-                word = 0;
-                row++;
-            }
-        }
+    if (!a.pad && !a.half && a.width % 32 == 0 && (unsigned long long)a.volume % 16 == 0) {
+        classify_plain(a, first, lane);
+        return;
     }
+    long long row = first / a.words;
+    int word = (int)(first - row * a.words);
     unsigned mine = 0;
-#pragma unroll
+#pragma unroll 8
     for (int k = 0; k < CLASSIFY_WORDS; k++) {
-        const unsigned bits = __ballot_sync(0xFFFFFFFFu, exists[k] && surface_is_below(&a, value[k]));
+        const int x = 32 * word + lane;
+        const bool exists = first + k < a.word_count && x < a.width;
+        const float value = !exists ? 0.0f
+                            : a.pad ? surface_sample(&a, x, (int)(row % a.height), (int)(row / a.height))
+                                    : surface_load(&a, row * a.width + x);
+        const unsigned bits = __ballot_sync(0xFFFFFFFFu, exists && surface_is_below(&a, value));
         mine = lane == k ? bits : mine;
+        if (++word == a.words) {
+            word = 0;
+            row++;
+        }
     }
-    if (lane < CLASSIFY_WORDS && first + lane < a.word_count)
+    if (first + lane < a.word_count)
         a.bits[first + lane] = mine;
 }
 
@@ -88,9 +101,9 @@ struct place { /* of a word */
 
 __device__ static place word_place(const struct surface_args &a, long long index)
 {
-    const unsigned row = (unsigned)(index / a.words); /* rows are fewer than 2^32: surface.c checks */
+    const unsigned row = (unsigned)index / (unsigned)a.words; /* words are fewer than 2^32: surface.c checks */
     place p;
-    p.word = (int)(index - (long long)row * a.words);
+    p.word = (int)((unsigned)index - row * (unsigned)a.words);
     p.z = (int)(row / (unsigned)a.height);
     p.y = (int)(row - (unsigned)p.z * (unsigned)a.height);
     return p;
@@ -109,41 +122,70 @@ extern "C" __global__ void __launch_bounds__(SURFACE_BLOCK) surface_count(const 
         for (unsigned cells = surface_word_cells(&a, p.y, p.z, p.word, &rows); cells; cells &= cells - 1)
             count += (unsigned)(surface_table[surface_case(&rows, __ffs((int)cells) - 1)] >> 60) << 16;
     }
-    unsigned total;
-    const unsigned before = block_scan(count, sums, &total);
+    unsigned total = 0, before = 0;
+    if (__syncthreads_or((int)count)) /* most blocks have nothing to add up */
+        before = block_scan(count, sums, &total);
     if (index < a.word_count)
         a.local[index] = before;
     if (threadIdx.x == 0)
         a.block_counts[blockIdx.x] = total;
 }
 
+/* Tiles of SCAN_THREADS * SCAN_EACH blocks, one after the other. */
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) surface_scan(const __grid_constant__ struct surface_args a)
 {
     __shared__ long long sums[32];
-    const long long each = (a.block_count + SCAN_THREADS - 1) / SCAN_THREADS;
-    const long long first = threadIdx.x * each, end = first + each < a.block_count ? first + each : a.block_count;
-    long long vertices = 0, faces = 0, all_vertices, all_faces;
-    for (long long i = first; i < end; i++) {
-        const unsigned count = a.block_counts[i];
-        vertices += count & 0xFFFFu;
-        faces += count >> 16;
-    }
-    vertices = block_scan(vertices, sums, &all_vertices);
-    faces = block_scan(faces, sums, &all_faces);
-    for (long long i = first; i < end; i++) {
-        const unsigned count = a.block_counts[i];
-        a.block_vertices[i] = vertices;
-        a.block_faces[i] = faces;
-        vertices += count & 0xFFFFu;
-        faces += count >> 16;
+    long long vertices_done = 0, faces_done = 0, active_done = 0;
+    for (long long tile = 0; tile < a.block_count; tile += SCAN_THREADS * SCAN_EACH) {
+        const long long first = tile + (long long)threadIdx.x * SCAN_EACH;
+        unsigned counts[SCAN_EACH];
+        /* a thread has under 2^20 vertices and under 2^20 faces, a tile under 2^31: summed together, 32 bits each */
+        long long both = 0, all;
+        int used = 0, all_used;
+#pragma unroll
+        for (int k = 0; k < SCAN_EACH; k += 4) {
+            uint4 four = make_uint4(0, 0, 0, 0);
+            if (first + k + 3 < a.block_count)
+                four = *(const uint4 *)(a.block_counts + first + k);
+            else
+                for (int j = 0; j < 3; j++)
+                    if (first + k + j < a.block_count)
+                        (&four.x)[j] = a.block_counts[first + k + j];
+            counts[k] = four.x;
+            counts[k + 1] = four.y;
+            counts[k + 2] = four.z;
+            counts[k + 3] = four.w;
+        }
+#pragma unroll
+        for (int k = 0; k < SCAN_EACH; k++) {
+            both += (long long)(counts[k] & 0xFFFFu) << 32 | counts[k] >> 16;
+            used += counts[k] != 0;
+        }
+        both = block_scan(both, sums, &all);
+        used = block_scan(used, (int *)sums, &all_used);
+        long long vertices = vertices_done + (both >> 32), faces = faces_done + (both & 0xFFFFFFFFLL);
+        long long active = active_done + used;
+#pragma unroll
+        for (int k = 0; k < SCAN_EACH; k++) {
+            if (first + k < a.block_count)
+                *(longlong2 *)(a.block_base + first + k) = make_longlong2(vertices, faces);
+            if (counts[k])
+                a.active[active++] = (int)(first + k);
+            vertices += counts[k] & 0xFFFFu;
+            faces += counts[k] >> 16;
+        }
+        vertices_done += all >> 32;
+        faces_done += all & 0xFFFFFFFFLL;
+        active_done += all_used;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         const long long plane = (long long)a.height * a.words;
-        a.totals[0] = all_vertices;
-        a.totals[1] = all_faces;
+        a.totals[0] = vertices_done;
+        a.totals[1] = faces_done;
         a.totals[2] = a.own_first ? surface_vertex_base(&a, a.own_first * plane) : 0;
         a.totals[3] = a.next_plane ? surface_vertex_base(&a, a.next_plane * plane) : 0;
+        a.totals[4] = active_done;
     }
 }
 
@@ -157,84 +199,118 @@ __device__ static int find_word(const unsigned short *before, unsigned k)
     return word;
 }
 
-extern "C" __global__ void __launch_bounds__(EMIT_THREADS) surface_emit(const __grid_constant__ struct surface_args a)
+/* The position of set bit number `within` of mask. */
+__device__ static unsigned find_bit(unsigned mask, unsigned within)
 {
-    const unsigned counts = a.block_counts[blockIdx.x];
-    if (!counts)
-        return;
-    __shared__ unsigned edges_x[SURFACE_BLOCK], edges_y[SURFACE_BLOCK], edges_z[SURFACE_BLOCK], cells[SURFACE_BLOCK];
-    __shared__ unsigned short vertices_before[SURFACE_BLOCK], cells_before[SURFACE_BLOCK];
-    __shared__ unsigned sums[32];
-    const int me = threadIdx.x;
-    const long long block = (long long)blockIdx.x * SURFACE_BLOCK, index = block + me;
-    struct surface_edges e = {0, 0, 0};
-    unsigned passed = 0;
-    if (index < a.word_count) {
-        struct surface_rows rows;
-        const place p = word_place(a, index);
-        e = surface_word_edges(&a, p.y, p.z, p.word);
-        passed = surface_word_cells(&a, p.y, p.z, p.word, &rows);
-    }
-    edges_x[me] = e.x;
-    edges_y[me] = e.y;
-    edges_z[me] = e.z;
-    cells[me] = passed;
-    vertices_before[me] = (unsigned short)(index < a.word_count ? a.local[index] & 0xFFFFu : counts & 0xFFFFu);
-    unsigned cell_count;
-    cells_before[me] = (unsigned short)block_scan((unsigned)__popc(passed), sums, &cell_count);
-    __syncthreads();
+    unsigned bit = 0;
+#pragma unroll
+    for (unsigned step = 16; step; step >>= 1)
+        bit += (unsigned)__popc(mask & ((1u << (bit + step)) - 1)) <= within ? step : 0;
+    return bit;
+}
 
-    const unsigned vertex_count = counts & 0xFFFFu;
-    for (unsigned k = me; k < vertex_count; k += EMIT_THREADS) {
-        const int w = find_word(vertices_before, k);
-        const unsigned x = edges_x[w], y = edges_y[w], z = edges_z[w];
-        const unsigned within = k - vertices_before[w];
+struct emit_shared {
+    unsigned x[SURFACE_BLOCK], y[SURFACE_BLOCK], z[SURFACE_BLOCK], cells[SURFACE_BLOCK];
+    place places[SURFACE_BLOCK];
+    unsigned short vertices_before[SURFACE_BLOCK], cells_before[SURFACE_BLOCK];
+    /* of up to EMIT_THREADS cells at a time */
+    unsigned char word[EMIT_THREADS], bit[EMIT_THREADS], pattern[EMIT_THREADS];
+    unsigned short faces_before[EMIT_THREADS];
+    unsigned sums[32];
+};
+
+__device__ static void emit_vertices(const struct surface_args &a, const emit_shared &s, long long first, unsigned count)
+{
+    for (unsigned k = threadIdx.x; k < count; k += EMIT_THREADS) {
+        const int w = find_word(s.vertices_before, k);
+        const unsigned x = s.x[w], y = s.y[w], z = s.z[w];
+        const unsigned within = k - s.vertices_before[w];
         unsigned bit = 0, before = 0;
 #pragma unroll
         for (unsigned step = 16; step; step >>= 1) {
             const unsigned mask = (1u << (bit + step)) - 1;
-            const unsigned count = __popc(x & mask) + __popc(y & mask) + __popc(z & mask);
-            if (count <= within) {
+            const unsigned passed = __popc(x & mask) + __popc(y & mask) + __popc(z & mask);
+            if (passed <= within) {
                 bit += step;
-                before = count;
+                before = passed;
             }
         }
         /* of the sample's edges, the one that has `left` others before it */
         const unsigned left = within - before, has_x = x >> bit & 1u, has_y = y >> bit & 1u;
         const int axis = left < has_x ? 0 : left < has_x + has_y ? 1 : 2;
-        const long long number = a.block_vertices[blockIdx.x] + k - a.skipped;
-        if (number >= 0) {
-            const place p = word_place(a, block + w);
-            surface_put_vertex(&a, 32 * p.word + (int)bit, p.y, p.z, axis, number);
-        }
+        const place p = s.places[w];
+        if (first + k >= 0)
+            surface_put_vertex(&a, 32 * p.word + (int)bit, p.y, p.z, axis, first + k);
     }
+}
 
-    long long face = a.block_faces[blockIdx.x];
+/* A thread a cell to find the cells' patterns, then a thread a corner to look up its vertex: a cell has up to 15, and
+ * one thread that did them all would wait for each. */
+__device__ static void emit_faces(const struct surface_args &a, emit_shared &s, long long face, unsigned cell_count)
+{
+    const unsigned me = threadIdx.x;
     for (unsigned base = 0; base < cell_count; base += EMIT_THREADS) {
-        const unsigned k = base + me;
-        unsigned pattern = 0;
-        int x = 0;
-        place p = {0, 0, 0};
-        if (k < cell_count) {
-            const int w = find_word(cells_before, k);
-            const unsigned mask = cells[w], within = k - cells_before[w];
-            unsigned bit = 0;
-#pragma unroll
-            for (unsigned step = 16; step; step >>= 1)
-                if (__popc(mask & ((1u << (bit + step)) - 1)) <= (int)within)
-                    bit += step;
+        unsigned faces = 0;
+        if (base + me < cell_count) {
+            const int w = find_word(s.cells_before, base + me);
+            const unsigned bit = find_bit(s.cells[w], base + me - s.cells_before[w]);
+            const place p = s.places[w];
             struct surface_rows rows;
-            p = word_place(a, block + w);
             (void)surface_word_cells(&a, p.y, p.z, p.word, &rows);
-            pattern = surface_case(&rows, (int)bit);
-            x = 32 * p.word + (int)bit;
+            const unsigned pattern = surface_case(&rows, (int)bit);
+            s.word[me] = (unsigned char)w;
+            s.bit[me] = (unsigned char)bit;
+            s.pattern[me] = (unsigned char)pattern;
+            faces = (unsigned)(surface_table[pattern] >> 60);
         }
         unsigned total;
-        const unsigned before = block_scan((unsigned)(surface_table[pattern] >> 60), sums, &total);
-        if (pattern)
-            (void)surface_put_faces(&a, x, p.y, p.z, pattern, face + before);
+        s.faces_before[me] = (unsigned short)block_scan(faces, s.sums, &total);
+        __syncthreads();
+        for (unsigned corner = me; corner < 3 * total; corner += EMIT_THREADS) {
+            const int cell = find_word(s.faces_before, corner / 3);
+            const unsigned k = corner - 3u * s.faces_before[cell]; /* of the cell's corners */
+            const unsigned side = k % 3, from = a.flip && side ? k - side + 3 - side : k;
+            const unsigned edge = (unsigned)(surface_table[s.pattern[cell]] >> 4 * from) & 15u;
+            const place p = s.places[s.word[cell]];
+            const long long v =
+                a.first_vertex + surface_corner_index(&a, 32 * p.word + s.bit[cell], p.y, p.z, edge);
+            if (a.faces64)
+                a.faces64[3 * face + corner] = v;
+            else
+                a.faces32[3 * face + corner] = (int)v;
+        }
         face += total;
+        __syncthreads();
     }
+}
+
+extern "C" __global__ void __launch_bounds__(EMIT_THREADS) surface_emit(const __grid_constant__ struct surface_args a)
+{
+    __shared__ emit_shared s;
+    const int me = threadIdx.x, block = a.active[blockIdx.x];
+    const unsigned counts = a.block_counts[block];
+    const long long index = (long long)block * SURFACE_BLOCK + me;
+    struct surface_edges e = {0, 0, 0};
+    unsigned passed = 0;
+    place p = {0, 0, 0};
+    if (index < a.word_count) {
+        struct surface_rows rows;
+        p = word_place(a, index);
+        e = surface_word_edges(&a, p.y, p.z, p.word);
+        passed = surface_word_cells(&a, p.y, p.z, p.word, &rows);
+    }
+    s.x[me] = e.x;
+    s.y[me] = e.y;
+    s.z[me] = e.z;
+    s.cells[me] = passed;
+    s.places[me] = p;
+    s.vertices_before[me] = (unsigned short)(index < a.word_count ? a.local[index] & 0xFFFFu : counts & 0xFFFFu);
+    unsigned cell_count;
+    s.cells_before[me] = (unsigned short)block_scan((unsigned)__popc(passed), s.sums, &cell_count);
+    __syncthreads();
+    const struct surface_base base = a.block_base[block];
+    emit_vertices(a, s, base.vertices - a.skipped, counts & 0xFFFFu);
+    emit_faces(a, s, base.faces, cell_count);
 }
 
 extern "C" __global__ void __launch_bounds__(256) surface_gradient(const __grid_constant__ struct surface_args a)

@@ -29,6 +29,12 @@ enum {
     SURFACE_BLOCK = 256
 }; /* words that share one entry of block_base: 256 * 32 * 5 faces still fit 16 bits */
 
+struct surface_base {
+    long long vertices, faces;
+};
+
+enum { SURFACE_TOTALS = 5 };
+
 struct surface_args { /* what the CPU loops and the kernels both get */
     const void *volume;
     float *vertices, *normals;
@@ -36,11 +42,13 @@ struct surface_args { /* what the CPU loops and the kernels both get */
     long long *faces64;
     const float *grad_vertices;
     float *grad_volume;
-    unsigned *bits;         /* [depth, height, words] */
-    unsigned *local;        /* per word: vertices before it in its block, faces before it << 16 */
-    unsigned *block_counts; /* of each block: vertices, faces << 16 */
-    long long *block_vertices, *block_faces; /* before each block */
-    long long *totals; /* vertices; faces; vertices before own_first; vertices before next_plane */
+    unsigned *bits;                  /* [depth, height, words] */
+    unsigned *local;                 /* per word: vertices before it in its block, faces before it << 16 */
+    unsigned *block_counts;          /* of each block: vertices, faces << 16 */
+    struct surface_base *block_base; /* before each block */
+    int *active;                     /* blocks that have something, in order */
+    long long
+        *totals; /* vertices; faces; vertices before own_first; vertices before next_plane; active blocks */
     long long block_count, word_count;
     long long first_vertex; /* of the whole volume's numbering */
     long long skipped;      /* vertices of planes before own_first: numbered, not written */
@@ -176,7 +184,7 @@ SURFACE_INLINE unsigned surface_case(const struct surface_rows *rows, int bit)
 
 SURFACE_INLINE long long surface_vertex_base(const struct surface_args *a, long long word)
 {
-    return a->block_vertices[word / SURFACE_BLOCK] + (a->local[word] & 0xFFFFu);
+    return a->block_base[word / SURFACE_BLOCK].vertices + (a->local[word] & 0xFFFFu);
 }
 
 /* The number of the vertex on the edge from sample (x, y, z) along axis, which carries one. */
