@@ -199,6 +199,17 @@ static fel_status check_options(const struct fel_surface_options *given, struct 
     return FEL_OK;
 }
 
+/* Granlund & Montgomery 1994. d of 0 divides nothing, as there are no words then. */
+static struct surface_divisor divisor_of(unsigned d)
+{
+    struct surface_divisor out = {0, 0};
+    while ((UINT64_C(1) << out.shift) < d)
+        out.shift++;
+    if (d)
+        out.multiplier = (unsigned)((((UINT64_C(1) << out.shift) - d) << 32) / d + 1);
+    return out;
+}
+
 /* Sizes, ranges of planes, signs: all of args but the pointers to scratch. */
 static fel_status fill_args(const DLTensor *volume, double level, const struct fel_surface_options *o,
                             struct fel_surface *s)
@@ -234,9 +245,11 @@ static fel_status fill_args(const DLTensor *volume, double level, const struct f
     a->word_count = (long long)a->depth * a->height * a->words;
     a->block_count = (a->word_count + SURFACE_BLOCK - 1) / SURFACE_BLOCK;
     s->slab = o->continued || o->open;
-    if (a->word_count > UINT32_MAX) /* 2^37 samples: kernels divide words by rows in 32 bits */
+    if (a->word_count > INT32_MAX) /* 2^36 samples: kernels find a word's row in 32 bits */
         return status_fail(FEL_INVALID_SHAPE,
-                           "volume: expected fewer than 2^32 words of 32 samples, got %lld", a->word_count);
+                           "volume: expected fewer than 2^31 words of 32 samples, got %lld", a->word_count);
+    a->by_words = divisor_of((unsigned)a->words);
+    a->by_height = divisor_of((unsigned)a->height);
     if (o->open && a->depth < 4)
         return status_fail(FEL_INVALID_SHAPE, "volume: expected at least 4 planes in an open slab, got %d",
                            a->depth);
@@ -285,7 +298,7 @@ static fel_status count_surface(struct fel_surface *s, long long totals[SURFACE_
         status = device_launch(s->ctx, &SURFACE_MODULE, "surface_count",
                                grid_1d(a->block_count * SURFACE_BLOCK, SURFACE_BLOCK), a, sizeof *a);
     if (!status)
-        status = device_launch(s->ctx, &SURFACE_MODULE, "surface_scan", grid_1d(SCAN_THREADS, SCAN_THREADS),
+        status = device_launch(s->ctx, &SURFACE_MODULE, "surface_scan", grid_1d(a->block_count, SCAN_THREADS),
                                a, sizeof *a);
     if (!status)
         status = device_read(s->ctx, totals, a->totals, SURFACE_TOTALS * sizeof *totals);

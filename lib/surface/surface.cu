@@ -3,7 +3,7 @@
  *   surface_classify  reads the volume once: 16 bytes a lane, 8 loads in flight. Bound by memory.
  *   surface_count     a thread a word of the bitmap (1/32 of the volume's bytes, mostly in L2): popcounts and one
  *                     table entry per cell that the surface passes; counts before each word within its block.
- *   surface_scan      one thread block: counts before each block, and the totals that the host waits for.
+ *   surface_scan      counts before each block, and the totals that the host waits for.
  *   surface_emit      a thread block a block of words that has something. Work is spread by vertex, cell and corner, not
  *                     by word, since a word may have none or 32. Only here the volume is read again, at the ends of
  *                     crossed edges.
@@ -11,7 +11,7 @@
  */
 #include "surface_math.h"
 
-enum { EMIT_THREADS = 256, SCAN_THREADS = 1024, CLASSIFY_WORDS = 32, SCAN_EACH = 16 };
+enum { EMIT_THREADS = 256, SCAN_THREADS = 1024, CLASSIFY_WORDS = 32 };
 
 /* Exclusive sum over the thread block; *total is the whole. sums has room for one entry a warp. */
 template <class T> __device__ static T block_scan(T value, T *sums, T *total)
@@ -99,14 +99,37 @@ struct place { /* of a word */
     int y, z, word;
 };
 
+__device__ static unsigned divide(unsigned n, const struct surface_divisor &d)
+{
+    return (__umulhi(n, d.multiplier) + n) >> d.shift;
+}
+
 __device__ static place word_place(const struct surface_args &a, long long index)
 {
-    const unsigned row = (unsigned)index / (unsigned)a.words; /* words are fewer than 2^32: surface.c checks */
+    const unsigned row = divide((unsigned)index, a.by_words);
     place p;
     p.word = (int)((unsigned)index - row * (unsigned)a.words);
-    p.z = (int)(row / (unsigned)a.height);
+    p.z = (int)divide(row, a.by_height);
     p.y = (int)(row - (unsigned)p.z * (unsigned)a.height);
     return p;
+}
+
+/* True for most words: all samples of the word, and those beside them that its edges and cells reach, are on one side. */
+__device__ static bool is_uniform(const struct surface_args &a, const place &p)
+{
+    const unsigned first = surface_bits(&a, p.y, p.z, p.word), side = first & 1u ? 0xFFFFFFFFu : 0;
+    if (first != side || 32 * (p.word + 1) > a.width) /* a cut-off word has zeros after its samples */
+        return false;
+    unsigned other = 0;
+    for (int r = 0; r < 4; r++) {
+        const int y = p.y + (r & 1), z = p.z + (r >> 1);
+        if (y < a.height && z < a.depth) {
+            other |= surface_bits(&a, y, z, p.word) ^ side;
+            if (p.word + 1 < a.words)
+                other |= (surface_bits(&a, y, z, p.word + 1) ^ side) & 1u;
+        }
+    }
+    return other == 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SURFACE_BLOCK) surface_count(const __grid_constant__ struct surface_args a)
@@ -116,11 +139,13 @@ extern "C" __global__ void __launch_bounds__(SURFACE_BLOCK) surface_count(const 
     unsigned count = 0;
     if (index < a.word_count) {
         const place p = word_place(a, index);
-        const struct surface_edges edges = surface_word_edges(&a, p.y, p.z, p.word);
-        struct surface_rows rows;
-        count = surface_edge_count(&edges);
-        for (unsigned cells = surface_word_cells(&a, p.y, p.z, p.word, &rows); cells; cells &= cells - 1)
-            count += (unsigned)(surface_table[surface_case(&rows, __ffs((int)cells) - 1)] >> 60) << 16;
+        if (!is_uniform(a, p)) {
+            const struct surface_edges edges = surface_word_edges(&a, p.y, p.z, p.word);
+            struct surface_rows rows;
+            count = surface_edge_count(&edges);
+            for (unsigned cells = surface_word_cells(&a, p.y, p.z, p.word, &rows); cells; cells &= cells - 1)
+                count += (unsigned)(surface_table[surface_case(&rows, __ffs((int)cells) - 1)] >> 60) << 16;
+        }
     }
     unsigned total = 0, before = 0;
     if (__syncthreads_or((int)count)) /* most blocks have nothing to add up */
@@ -131,61 +156,45 @@ extern "C" __global__ void __launch_bounds__(SURFACE_BLOCK) surface_count(const 
         a.block_counts[blockIdx.x] = total;
 }
 
-/* Tiles of SCAN_THREADS * SCAN_EACH blocks, one after the other. */
+/* A thread a block of words. What comes before a thread block's own entries it adds up by itself: reading all of them
+ * again, from L2, takes less time than waiting for the thread block before. */
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) surface_scan(const __grid_constant__ struct surface_args a)
 {
     __shared__ long long sums[32];
-    long long vertices_done = 0, faces_done = 0, active_done = 0;
-    for (long long tile = 0; tile < a.block_count; tile += SCAN_THREADS * SCAN_EACH) {
-        const long long first = tile + (long long)threadIdx.x * SCAN_EACH;
-        unsigned counts[SCAN_EACH];
-        /* a thread has under 2^20 vertices and under 2^20 faces, a tile under 2^31: summed together, 32 bits each */
-        long long both = 0, all;
-        int used = 0, all_used;
-#pragma unroll
-        for (int k = 0; k < SCAN_EACH; k += 4) {
-            uint4 four = make_uint4(0, 0, 0, 0);
-            if (first + k + 3 < a.block_count)
-                four = *(const uint4 *)(a.block_counts + first + k);
-            else
-                for (int j = 0; j < 3; j++)
-                    if (first + k + j < a.block_count)
-                        (&four.x)[j] = a.block_counts[first + k + j];
-            counts[k] = four.x;
-            counts[k + 1] = four.y;
-            counts[k + 2] = four.z;
-            counts[k + 3] = four.w;
-        }
-#pragma unroll
-        for (int k = 0; k < SCAN_EACH; k++) {
-            both += (long long)(counts[k] & 0xFFFFu) << 32 | counts[k] >> 16;
-            used += counts[k] != 0;
-        }
-        both = block_scan(both, sums, &all);
-        used = block_scan(used, (int *)sums, &all_used);
-        long long vertices = vertices_done + (both >> 32), faces = faces_done + (both & 0xFFFFFFFFLL);
-        long long active = active_done + used;
-#pragma unroll
-        for (int k = 0; k < SCAN_EACH; k++) {
-            if (first + k < a.block_count)
-                *(longlong2 *)(a.block_base + first + k) = make_longlong2(vertices, faces);
-            if (counts[k])
-                a.active[active++] = (int)(first + k);
-            vertices += counts[k] & 0xFFFFu;
-            faces += counts[k] >> 16;
-        }
-        vertices_done += all >> 32;
-        faces_done += all & 0xFFFFFFFFLL;
-        active_done += all_used;
+    const long long tile = (long long)blockIdx.x * SCAN_THREADS, i = tile + threadIdx.x;
+    long long vertices = 0, faces = 0, active = 0, all_vertices, all_faces, all_active;
+#pragma unroll 4
+    for (long long k = threadIdx.x; k < tile; k += SCAN_THREADS) {
+        const unsigned count = a.block_counts[k];
+        vertices += count & 0xFFFFu;
+        faces += count >> 16;
+        active += count != 0;
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        const long long plane = (long long)a.height * a.words;
-        a.totals[0] = vertices_done;
-        a.totals[1] = faces_done;
-        a.totals[2] = a.own_first ? surface_vertex_base(&a, a.own_first * plane) : 0;
-        a.totals[3] = a.next_plane ? surface_vertex_base(&a, a.next_plane * plane) : 0;
-        a.totals[4] = active_done;
+    (void)block_scan(vertices, sums, &all_vertices);
+    (void)block_scan(faces, sums, &all_faces);
+    (void)block_scan(active, sums, &all_active);
+    const unsigned count = i < a.block_count ? a.block_counts[i] : 0;
+    /* under 1024 * 40960 of each here, so the three go through one sum: 26 bits, 26 bits, 11 bits */
+    const long long mine = (long long)(count & 0xFFFFu) << 37 | (long long)(count >> 16) << 11 | (count != 0);
+    long long here;
+    const long long before = block_scan(mine, sums, &here);
+    vertices = all_vertices + (before >> 37);
+    faces = all_faces + (before >> 11 & 0x3FFFFFF);
+    active = all_active + (before & 0x7FF);
+    if (i < a.block_count) {
+        *(longlong2 *)(a.block_base + i) = make_longlong2(vertices, faces);
+        if (count)
+            a.active[active] = (int)i;
+        const long long plane = (long long)a.height * a.words, own = a.own_first * plane, next = a.next_plane * plane;
+        if (own / SURFACE_BLOCK == i)
+            a.totals[2] = vertices + (a.local[own] & 0xFFFFu);
+        if (next / SURFACE_BLOCK == i)
+            a.totals[3] = vertices + (a.local[next] & 0xFFFFu);
+    }
+    if (i == a.block_count - 1) {
+        a.totals[0] = vertices + (count & 0xFFFFu);
+        a.totals[1] = faces + (count >> 16);
+        a.totals[4] = active + (count != 0);
     }
 }
 
@@ -284,7 +293,7 @@ __device__ static void emit_faces(const struct surface_args &a, emit_shared &s, 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(EMIT_THREADS) surface_emit(const __grid_constant__ struct surface_args a)
+extern "C" __global__ void __launch_bounds__(EMIT_THREADS, 6) surface_emit(const __grid_constant__ struct surface_args a)
 {
     __shared__ emit_shared s;
     const int me = threadIdx.x, block = a.active[blockIdx.x];

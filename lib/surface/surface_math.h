@@ -29,6 +29,11 @@ enum {
     SURFACE_BLOCK = 256
 }; /* words that share one entry of block_base: 256 * 32 * 5 faces still fit 16 bits */
 
+struct surface_divisor { /* exact n / d for n below 2^31: (high half of n * multiplier, plus n) >> shift */
+    unsigned multiplier;
+    int shift;
+};
+
 struct surface_base {
     long long vertices, faces;
 };
@@ -52,6 +57,7 @@ struct surface_args { /* what the CPU loops and the kernels both get */
     long long block_count, word_count;
     long long first_vertex; /* of the whole volume's numbering */
     long long skipped;      /* vertices of planes before own_first: numbered, not written */
+    struct surface_divisor by_words, by_height;
     float level;
     float pad_value;                           /* of the layer round a closed volume */
     int pad;                                   /* 1 when closed: all sizes below count the layer */
