@@ -48,8 +48,7 @@ static void the_file_name_is_found_wherever_it_stands(void **state)
         "https://example.org/whl/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl",
         "https://example.org/whl/torch-2.11.0%2bcu130-cp312-cp312-linux_x86_64.whl?download=true#sha256=00",
         "https://example.org/o/whl%2Ftorch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl?alt=media",
-        "torch @ https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl ; python_version < "
-        "'3.13'",
+        "torch @ https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl ; os_name < 'z'",
         "torch[x]@file:///D:/a/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl#sha256=00",
         "https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl --hash=sha256:00",
         "pip install https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl",

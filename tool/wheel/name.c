@@ -85,9 +85,12 @@ static str cut_behind(str text)
         if (c != '?' && c != '#' && c != ';' && !is_white(c))
             continue;
         const bool behind_wheel = str_ends(str_slice(text, 0, i), S(".whl"));
-        const char next =
-            behind_wheel ? reader_peek(&(struct reader){str_trim_left(str_from_index(text, i)), 0}) : 0;
-        const bool ends_wheel = behind_wheel && (!is_white(c) || next == ';' || next == '#' || next == '-');
+        if (!behind_wheel && !is_url)
+            continue;
+        const struct reader next = {behind_wheel ? str_trim_left(str_from_index(text, i)) : S(""), 0};
+        const bool goes_on =
+            reader_peek(&next) == ';' || reader_peek(&next) == '#' || reader_peek(&next) == '-';
+        const bool ends_wheel = behind_wheel && (!is_white(c) || goes_on);
         if (ends_wheel || (is_url && c != ';'))
             return str_slice(text, 0, i);
     }

@@ -24,12 +24,11 @@ struct version {
     uint64_t epoch;
     uint64_t *release; /* at least one part; numbers beyond 64 bits are refused */
     size_t release_count;
-    enum version_pre pre;
-    uint64_t pre_number;
-    bool has_post, has_dev;
-    uint64_t post, dev;
+    uint64_t pre_number, post, dev;
     struct version_segment *local;
     size_t local_count;
+    enum version_pre pre;
+    bool has_post, has_dev;
 };
 
 /* False when text is no PEP 440 version (then out is untouched). Cost: one pass, one or two pieces of memory. */
