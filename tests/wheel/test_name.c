@@ -110,6 +110,7 @@ static void a_broken_name_says_which_part_and_what_was_expected(void **state)
         {"x__y-1.0-py3-none-any.whl", "distribution 'x__y': expected letters, digits, '.' and single '_'"},
         {"x-1.0-py3..py2-none-any.whl", "an empty member in a tag set: expected names joined by single dots"},
         {"x-1.0-3.12-none-any.whl", "python tag '3': expected one such as cp312 or py3"},
+        {"x-1.0-py3%00-none-any.whl", "control character 0 at byte 10 of the name"},
         {"", "not a wheel: expected a name that ends in .whl"},
     };
     for (size_t i = 0; i < COUNT(CASES); i++) {
