@@ -171,6 +171,10 @@ static void the_local_version_tells_cuda_torch_and_abi(void **state)
         {"xformers", "3da0fc92.d20260528", "-", "-", "-", -1},
         {"x", "xcu12.opt2", "-", "-", "-", -1}, /* words inside other words */
         {"x", "cxx11abi1", "-", "-", "-", 1},
+        {"x", "cu128torch2.8.0cxx11abi0", "12.8", "2.8.0", "-", 0},
+        {"torch", "cpu.cxx11.abi", "-", "-", "-", 1},
+        {"nunchaku", "cu12.8torch2.9", "12.8", "2.9", "-", -1},
+        {"jaxlib", "cuda11.cudnn86", "11", "-", "-", -1},
         {"x", "cu.torch.pt.rocm", "-", "-", "-", -1},
         {"x", "cu0000torch99999", "-", "-", "-", -1},
     };

@@ -15,7 +15,7 @@ struct torch_series {
     uint64_t last_patch;
 };
 struct dialects {
-    struct strs cuda, torch, abi, rocm, accelerators, minimum, cuda_majors;
+    struct strs cuda, torch, abi, new_abi, rocm, accelerators, minimum, cuda_majors;
     struct publisher *publishers;
     size_t publisher_count;
     struct torch_series *series;
@@ -69,6 +69,7 @@ static const struct dialects *read_dialects(arena *a, findings *f)
     d->cuda = yaml_strs(a, words, "cuda");
     d->torch = yaml_strs(a, words, "torch");
     d->abi = yaml_strs(a, words, "abi");
+    d->new_abi = yaml_strs(a, words, "new_abi");
     d->rocm = yaml_strs(a, words, "rocm");
     d->accelerators = yaml_strs(a, words, "accelerators");
     d->minimum = yaml_strs(a, words, "minimum");
@@ -131,7 +132,8 @@ static bool word_starts(const struct scan *s, size_t at)
     const struct dialects *d = s->d;
     struct reader r = {s->r.text, at};
     return take_one_of(&r, &d->cuda) || take_one_of(&r, &d->torch) || take_one_of(&r, &d->abi) ||
-           take_one_of(&r, &d->rocm) || take_one_of(&r, &d->accelerators) || take_one_of(&r, &d->minimum);
+           take_one_of(&r, &d->new_abi) || take_one_of(&r, &d->rocm) || take_one_of(&r, &d->accelerators) ||
+           take_one_of(&r, &d->minimum);
 }
 
 /* ".N" of a dotted number: one or two digits that do not go on as a commit hash does ("cu12.8afc61"). */
@@ -289,6 +291,8 @@ static void read_local(struct scan *s)
             read_rocm(s);
         } else if (take_one_of(r, &s->d->abi)) {
             read_abi(s);
+        } else if (take_one_of(r, &s->d->new_abi)) {
+            s->out->cxx11abi = 1;
         } else if (!is_letter(before) && take_one_of(r, &s->d->accelerators) && !is_letter(reader_peek(r))) {
             if (!s->out->accelerator.p)
                 s->out->accelerator = str_lower(s->a, str_slice(r->text, start, r->at));

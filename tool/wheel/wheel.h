@@ -1,6 +1,6 @@
-/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491), versions (PEP 440), tags (PEP 425, 600, 656),
- * requirements and markers (PEP 508), and what CUDA wheels put into their local versions. No I/O. Results point into the
- * text given or into the arena. */
+/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491, 825), versions (PEP 440), tags (PEP 425, 600, 656),
+ * requirements and markers (PEP 508), the files of a wheel's *.dist-info, and what CUDA wheels put into their local
+ * versions. No I/O but data/dialects.yaml, once per process. Results point into the text given or into the arena. */
 #ifndef FELLOE_WHEEL_H
 #define FELLOE_WHEEL_H
 
