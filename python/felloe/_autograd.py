@@ -33,7 +33,7 @@ class Rasterize(Function):
         pos, tri, rast = ctx.saved_tensors
         grad_db = grad_db if ctx.db_gradient else None
         if grad_rast is None and grad_db is None:
-            return None, None, None, None
+            return torch.zeros_like(pos), None, None, None
         backend = Torch(torch, pos.device)
         grad_rast = _given(backend, grad_rast, rast, "gradient of rast")
         if grad_db is not None:
