@@ -93,9 +93,6 @@ struct module_facts {
 /* Reads a module's source into facts; memory from a. False past the arena's limit. Thread-safe between different arenas. */
 bool python_read(arena *a, str source, struct module_facts *m);
 
-/* The source with what no fact depends on blanked, every byte in its place; the source itself where all of it matters. */
-str python_skeleton(arena *a, str source);
-
 /* One shell line or argv into commands; directory is that of the call. Unknown words are "?". */
 bool shell_commands(arena *a, str line, str directory, struct install_command_list *out,
                     struct env_entry **env, size_t *env_count);

@@ -1344,12 +1344,7 @@ bool python_read(arena *a, str source, struct module_facts *m)
         return false;
     }
     ts_parser_set_timeout_micros(parser, 5000000); /* a source made to be slow is not read */
-    const str skeleton = python_skeleton(a, source);
-    TSTree *tree = ts_parser_parse_string(parser, NULL, skeleton.p, (uint32_t)skeleton.n);
-    if (tree && skeleton.p != source.p && ts_node_has_error(ts_tree_root_node(tree))) {
-        ts_tree_delete(tree); /* the fault may be ours: only a parse of the whole source may find one */
-        tree = ts_parser_parse_string(parser, NULL, source.p, (uint32_t)source.n);
-    }
+    TSTree *tree = ts_parser_parse_string(parser, NULL, source.p, (uint32_t)source.n);
     bool well = tree != NULL;
     if (tree) {
         const TSNode root = ts_tree_root_node(tree);
