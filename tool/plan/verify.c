@@ -191,8 +191,10 @@ void candidate_verify(arena *a, const struct setting *s, const struct extension 
     enum fit fit = FIT_YES;
     for (size_t i = 0; i < count; i++)
         fit = verdicts[i].fit < fit ? verdicts[i].fit : fit;
-    if (fit != FIT_NO && !pure)
-        (void)strs_add(a, &reasons, str_format(a, "tags fit Python %.*s", STR_ARG(s->python)));
+    if (fit != FIT_NO)
+        (void)strs_add(a, &reasons,
+                       pure ? S("Python only: nothing in it is compiled")
+                            : str_format(a, "tags fit Python %.*s", STR_ARG(s->python)));
     for (size_t i = 0; i < count; i++)
         if (verdicts[i].why.p && (verdicts[i].fit == FIT_NO) == (fit == FIT_NO))
             (void)strs_add(a, &reasons, verdicts[i].why);
