@@ -64,6 +64,17 @@ static str requirement_url(arena *a, str text)
     return requirement.url;
 }
 
+/* The word that holds the URL: "pip install https://..." is seen in notes. */
+static str url_word(str text)
+{
+    size_t first = str_find(text, S("://"));
+    if (first == SIZE_MAX)
+        return text;
+    while (first > 0 && !is_white(text.p[first - 1]))
+        first--;
+    return str_from_index(text, first);
+}
+
 /* Ends the text behind ".whl" when what follows is a query, a fragment, a marker or an option of pip's. A URL ends at a
  * query, a fragment or white space wherever they stand. */
 static str cut_behind(str text)
@@ -93,7 +104,7 @@ static str last_segment(str path)
 
 static str file_name(arena *a, str text)
 {
-    const str coded = last_segment(cut_behind(requirement_url(a, str_trim(text))));
+    const str coded = last_segment(cut_behind(url_word(requirement_url(a, str_trim(text)))));
     return last_segment(url_decode(a, coded)); /* ".../o/dist%2Fx.whl" hides a folder */
 }
 
@@ -110,6 +121,8 @@ static bool split_set(arena *a, str field, struct strs *out)
     }
     return true;
 }
+
+static bool starts_with_digit(str s) { return s.n > 0 && is_digit(s.p[0]); }
 
 static bool is_identifier(str s)
 {
@@ -164,8 +177,9 @@ static bool split_fields(arena *a, str stem, struct wheel_name *out, str *tags, 
     size_t count = 0;
     while (rest.p && count <= FIELDS_MOST)
         (void)str_cut(rest, '-', &fields[count++], &rest);
-    const bool labelled =
-        count >= 6 && count <= FIELDS_MOST && is_label(fields[count - 1], fields[count - 2]);
+    /* A python tag starts with a letter, so a digit in the third field of six makes it a build tag. */
+    const bool may_have_label = count == FIELDS_MOST || (count == 6 && !starts_with_digit(fields[2]));
+    const bool labelled = may_have_label && is_label(fields[count - 1], fields[count - 2]);
     const size_t bare = count - labelled;
     if (bare != 5 && bare != 6)
         return refuse(why, str_format(a,
@@ -192,7 +206,7 @@ static bool read_fields(arena *a, struct wheel_name *out, const str *tags, str *
             why,
             str_format(a, "version '%.*s' is no PEP 440 version%s", STR_ARG(out->version_text),
                        str_contains(out->version_text, S("%2")) ? ": its '+' is percent-encoded twice" : ""));
-    if (out->build_tag.p && !(out->build_tag.n > 0 && is_digit(out->build_tag.p[0])))
+    if (out->build_tag.p && !starts_with_digit(out->build_tag))
         return refuse(why, str_format(a, "build tag '%.*s': expected a digit at its start%s",
                                       STR_ARG(out->build_tag),
                                       str_find_char(out->version_text, '+') != SIZE_MAX
