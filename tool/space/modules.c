@@ -88,20 +88,15 @@ static void found_add(struct found *found, size_t file)
         found->files[found->count++] = file;
 }
 
-/* The module is local when its first part is a package or module below the root, or when a folder without __init__.py leads to it:
- * an installed package wins over such a folder by itself. */
+/* The module is local when one of its packages, or itself, is a file below the root. A folder without __init__.py that holds none of
+ * them is not: an installed package of its name wins over it. */
 static bool find_below(const struct graph *g, str root, str dotted, struct found *found)
 {
-    const size_t dot = str_find_char(dotted, '.');
-    const str top = str_slice(dotted, 0, dot);
-    const size_t whole = module_file(g, root, dotted);
-    if (module_file(g, root, top) == SIZE_MAX && whole == SIZE_MAX)
-        return false;
     for (size_t end = 0; end <= dotted.n; end++)
         if (end == dotted.n || dotted.p[end] == '.')
             found_add(found, module_file(g, root, str_slice(dotted, 0, end)));
-    found->local = true;
-    return true;
+    found->local = found->count > 0;
+    return found->local;
 }
 
 static void find_import(const struct graph *g, const struct py_import *import, struct found *found)
@@ -598,6 +593,26 @@ static void mark_at_start(struct graph *g, struct py_module *modules, size_t mod
     }
 }
 
+/* The module that an import names, SIZE_MAX when it is none of the app's. `from .x import y` names no local module when there is no
+ * file x, though its package is local: x may be compiled. `import package.x` stays with the package, which hides an installed one. */
+static size_t local_module(const struct graph *g, const struct py_import *import, const struct found *found,
+                           size_t importer)
+{
+    const size_t file = found->count > 0 ? found->files[found->count - 1] : SIZE_MAX;
+    if (!found->local || file == SIZE_MAX)
+        return SIZE_MAX;
+    if (str_starts(import->text, S("from .")) && import->module.n > 0) {
+        const str path = g->s->files.items[file], last = last_part(import->module);
+        const str stem =
+            path_base(str_ends(path, S("/__init__.py")) ? path_dir(path) : str_slice(path, 0, path.n - 3));
+        const bool is_module = str_eq(stem, last), is_name = strs_has(&import->names, stem);
+        if (!is_module && !is_name && !strs_has(&import->names, S("*")))
+            return SIZE_MAX;
+    }
+    return g->by_file[file] ? g->by_file[file] - 1
+                            : importer; /* local, but nothing of it is reached: it never runs */
+}
+
 static bool put_together(struct graph *g)
 {
     struct space *s = g->s;
@@ -606,11 +621,7 @@ static bool put_together(struct graph *g)
         for (size_t k = 0; k < m->imports.count; k++) {
             struct found found;
             find_import(g, &m->imports.items[k], &found);
-            const size_t file = found.count > 0 ? found.files[found.count - 1] : SIZE_MAX;
-            if (file != SIZE_MAX && g->by_file[file])
-                m->imports.items[k].local = g->by_file[file] - 1;
-            else if (found.local && g->count > 0)
-                m->imports.items[k].local = i; /* local, but nothing of it is reached: it never runs */
+            m->imports.items[k].local = local_module(g, &m->imports.items[k], &found, i);
             s->imports_torch =
                 s->imports_torch || (is_package(m->imports.items[k].module, S("torch")) && !found.local);
             s->imports_spaces = s->imports_spaces || is_package(m->imports.items[k].module, S("spaces"));
