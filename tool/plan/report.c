@@ -185,14 +185,14 @@ str plan_text(arena *a, const struct plan *plan, const struct term *t, bool colo
 
 static void lock_line(struct buf *b, const char *key, str value)
 {
-    if (value.p)
-        buf_format(b, "%s = %.*s\n", key, STR_ARG(value));
+    if (value.p) /* a name from the app's files can hold anything, but a line is a line */
+        buf_format(b, "%s = %.*s\n", key, STR_ARG(term_safe(b->a, value)));
 }
 
 static void lock_item(struct buf *b, arena *a, const struct plan_item *item)
 {
     const struct candidate *c = &item->chosen;
-    buf_format(b, "\n[%.*s]\n", STR_ARG(item->need->name));
+    buf_format(b, "\n[%.*s]\n", STR_ARG(term_safe(a, item->need->name)));
     lock_line(b, "strategy", str_from(strategy_name(c->strategy)));
     if (c->url.n) {
         lock_line(b, "kind", str_from(source_kind_name(c->source)));
