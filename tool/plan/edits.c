@@ -216,7 +216,7 @@ static void edit_front(struct editor *e)
         return;
     }
     const str old = str_trim(rest);
-    const char quote = old.n && (old.p[0] == '"' || old.p[0] == '\'') ? old.p[0] : '"';
+    const str quote = str_starts(old, S("'")) ? S("'") : S("\"");
     const size_t comment = str_find(rest, S(" #"));
     const str kept = comment == SIZE_MAX ? S("") : str_from_index(rest, comment);
     const size_t gap = (size_t)(old.p - rest.p);
@@ -228,9 +228,9 @@ static void edit_front(struct editor *e)
     while (spaces > 0 && rest.p[spaces - 1] == ' ')
         spaces--;
     add_op(e, front->file, OP_REPLACE, value->place.line, 0,
-           str_format(e->w->a, "%.*s:%.*s%c%.*s%c%.*s%.*s", STR_ARG(key), (int)gap, rest.p, quote,
-                      STR_ARG(version), quote, kept.n ? (int)(comment - spaces) : 0, rest.p + spaces,
-                      STR_ARG(kept)));
+           str_format(e->w->a, "%.*s:%.*s%.*s%.*s%.*s%.*s%.*s", STR_ARG(key), (int)gap, rest.p,
+                      STR_ARG(quote), STR_ARG(version), STR_ARG(quote), kept.n ? (int)(comment - spaces) : 0,
+                      rest.p + spaces, STR_ARG(kept)));
 }
 
 /* ---- requirements.txt ---- */

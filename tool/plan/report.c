@@ -129,13 +129,12 @@ static void print_diff(struct buf *b, arena *a, str diff, bool color)
 {
     str line;
     while (str_next_line(&diff, &line)) {
-        const char mark = line.n ? line.p[0] : ' ';
         const bool head = str_starts(line, S("---")) || str_starts(line, S("+++"));
-        const enum style style = head          ? STYLE_BOLD
-                                 : mark == '+' ? STYLE_GREEN
-                                 : mark == '-' ? STYLE_RED
-                                 : mark == '@' ? STYLE_BLUE
-                                               : STYLE_NONE;
+        const enum style style = head                       ? STYLE_BOLD
+                                 : str_starts(line, S("+")) ? STYLE_GREEN
+                                 : str_starts(line, S("-")) ? STYLE_RED
+                                 : str_starts(line, S("@")) ? STYLE_BLUE
+                                                            : STYLE_NONE;
         buf_add(b, term_paint(a, color, style, term_safe(a, line)));
         buf_char(b, '\n');
     }
