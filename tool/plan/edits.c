@@ -30,7 +30,6 @@ struct editor {
     struct op_list ops;
     struct strs added;      /* distributions that an append brought */
     struct strs statements; /* what the app does first when it starts */
-    bool imports_dropin;
     bool failed;
 };
 
@@ -458,16 +457,13 @@ static size_t first_import(const struct editor *e)
 static void insert_statements(struct editor *e)
 {
     const struct chooser *w = e->w;
-    if (!e->statements.count && !e->imports_dropin)
+    if (!e->statements.count)
         return;
     struct buf b = {.a = w->a};
-    if (e->statements.count)
-        buf_add(&b, S("# Before anything else is imported: the build container has no CUDA compiler.\n"
-                      "import os\nimport subprocess\nimport sys\n\n"));
+    buf_add(&b, S("# Before anything else is imported: the build container has no CUDA compiler.\n"
+                  "import os\nimport subprocess\nimport sys\n\n"));
     for (size_t i = 0; i < e->statements.count; i++)
         buf_add(&b, e->statements.items[i]);
-    if (e->imports_dropin)
-        buf_add(&b, S("import felloe.dropin\n"));
     buf_char(&b, '\n');
     const size_t line = first_import(e);
     if (line)
@@ -587,15 +583,20 @@ static void edit_for_committed(struct editor *e, const struct plan_item *item)
                    STR_ARG(item->chosen.url)));
 }
 
+/* No index has the wheel of libfelloe under a name that is ours for certain, so no requirement is added by itself. */
 static void edit_for_drop_in(struct editor *e, const struct plan_item *item)
 {
-    drop_requirement_lines(e, item);
-    append_requirement(e, S("felloe"), S("felloe"));
-    const struct py_module_list *modules = &e->w->space->modules;
-    for (size_t i = 0; modules->count && i < modules->items[0].imports.count; i++)
-        if (str_eq(modules->items[0].imports.items[i].module, S("felloe.dropin")))
-            return;
-    e->imports_dropin = true;
+    for (size_t i = 0; i < item->need->obtained.count; i++) {
+        const struct requirement_line *line = item->need->obtained.items[i].requirement;
+        if (line && (line->kind == REQUIREMENT_URL || line_compiles(e, item, line)))
+            delete_line(e, line);
+    }
+    leave(e, item->need->place, item->need->name,
+          str_format(e->w->a,
+                     "commit felloe's wheel, install it when the app starts, and put `import felloe.dropin` "
+                     "before the "
+                     "first import: it stands in for %.*s",
+                     STR_ARG(item->need->name)));
 }
 
 /* Whether the app's own start-up install does what the plan means for the item. */
