@@ -33,7 +33,7 @@ static void simple_pages_give_links_hashes_and_limits(void **state)
     const struct source_file_list files =
         read_page(LAYOUT_SIMPLE, "https://example.org/simple/x/", "text/html",
                   "<!DOCTYPE html><html><body>\n"
-                  "<!-- <a href=\"no-1-py3-none-any.whl\">no</a> -->\n"
+                  "<!-- b > a <a href=\"no-1-py3-none-any.whl\">no</a> -->\n"
                   "<a href=\"../../files/x-1.0%2Bcu130-cp312-cp312-linux_x86_64.whl"
                   "#sha256=01E1FD63DC69C9945E70158C818C3BB07FEDF4AABCF020E6608D264CF27CC5DD\" "
                   "data-requires-python=\"&gt;=3.9\">x</a>\n"
