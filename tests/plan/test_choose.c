@@ -1,6 +1,8 @@
 /* tests/plan/test_choose.c. Judge: the order of preference and the platform's facts, on apps built as structs. */
 #include "fixture.h"
 
+#include "plan/choose.h"
+
 static void a_wheel_of_the_dataset_is_taken_for_the_declared_python(void **state)
 {
     (void)state;
@@ -147,6 +149,49 @@ static void a_cpu_target_gets_the_drop_in(void **state)
     app_free(app);
 }
 
+static void a_target_without_a_named_gpu_gets_a_warning(void **state)
+{
+    (void)state;
+    struct app *app = app_new("cuda-local");
+    app_requirements(app, "numpy\n");
+    app_import(app, "nvdiffrast.torch", 1, 0);
+    app_plan(app, NULL);
+    assert_int_equal(FIT_LIKELY, app_item(app, "nvdiffrast")->chosen.fit);
+    assert_int_equal(1, app_findings(app, F222));
+    app_free(app);
+}
+
+static void ptx_runs_on_newer_gpus_and_machine_code_does_not(void **state)
+{
+    (void)state;
+    struct app *app = app_new("zerogpu");
+    app_requirements(app, "numpy\n");
+    static const struct {
+        const char *archs[2];
+        enum fit fit;
+    } CASES[] = {{{"sm_90", NULL}, FIT_NO},
+                 {{"sm_90", "compute_90"}, FIT_LIKELY},
+                 {{"sm_120", NULL}, FIT_YES},
+                 {{"sm_120a", NULL}, FIT_YES}};
+    struct tag_list tags = {0};
+    assert_true(target_tags(app->a, app->target, 12, &tags));
+    const struct setting setting = {app->target, S("3.12"), 12, S("2.11.0"), S("13.0"), &tags};
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        struct source_file file = {
+            .torch = S("2.11.0"),
+            .cuda = S("13.0"),
+            .url = S("https://example.org/nvdiffrast-0.4.0-cp312-cp312-linux_x86_64.whl")};
+        str why;
+        assert_true(wheel_name_parse(app->a, file.url, &file.name, &why));
+        for (size_t k = 0; k < 2 && CASES[i].archs[k]; k++)
+            assert_true(strs_add(app->a, &file.archs, str_from(CASES[i].archs[k])));
+        struct candidate c = {.strategy = STRATEGY_WHEEL, .url = file.url, .wheel = &file};
+        candidate_verify(app->a, &setting, catalogue_by_name(&app->catalogue, S("nvdiffrast")), &c);
+        assert_int_equal(CASES[i].fit, c.fit);
+    }
+    app_free(app);
+}
+
 static void an_asked_python_that_the_target_lacks_is_refused(void **state)
 {
     (void)state;
@@ -239,6 +284,8 @@ int main(void)
         cmocka_unit_test(wheels_for_another_cuda_or_the_old_abi_do_not_fit),
         cmocka_unit_test(an_import_in_a_try_that_nobody_installs_is_unneeded),
         cmocka_unit_test(a_cpu_target_gets_the_drop_in),
+        cmocka_unit_test(a_target_without_a_named_gpu_gets_a_warning),
+        cmocka_unit_test(ptx_runs_on_newer_gpus_and_machine_code_does_not),
         cmocka_unit_test(an_asked_python_that_the_target_lacks_is_refused),
         cmocka_unit_test(a_pin_without_wheels_for_the_newer_python_decides),
         cmocka_unit_test(every_extension_has_a_source_or_a_way_out),

@@ -127,8 +127,14 @@ static struct verdict judge_archs(arena *a, const struct setting *s, const struc
     for (size_t i = 0; !known.count && i < e->arch_count; i++)
         if (specs_contain(&e->archs[i].specs, &name->version, true))
             known = e->archs[i].archs;
-    if (e->compiled != COMPILED_CUDA || !t->archs.count)
+    if (e->compiled != COMPILED_CUDA)
         return (struct verdict){FIT_YES, {NULL, 0}};
+    if (!t->archs.count) /* a target that names no GPU */
+        return !known.count
+                   ? (struct verdict){FIT_YES, {NULL, 0}}
+                   : (struct verdict){FIT_LIKELY,
+                                      str_format(a, "compiled for %.*s only, and the target names no GPU",
+                                                 STR_ARG(str_join(a, &known, S(", "))))};
     const str cuda = name->build.cuda.p ? name->build.cuda : file ? file->cuda : (str){NULL, 0};
     const struct strs machine = without_ptx(a, &known);
     const str list = str_join(a, &known, S(", "));
