@@ -140,6 +140,20 @@ static void an_unchecked_run_is_checked(void **state)
     app_free(app);
 }
 
+static void a_file_with_hashes_is_left_to_the_person(void **state)
+{
+    (void)state;
+    struct app *app = app_new("zerogpu");
+    app_readme(app, "python_version: \"3.12\"");
+    app_requirements(app, "numpy\n");
+    assert_true(strs_add(app->a, &app->space.requirements.items[0].hashes, S("sha256:00")));
+    app_import(app, "nvdiffrast.torch", 1, 0);
+    app_plan(app, NULL);
+    assert_null(edit_of(app, "requirements.txt"));
+    assert_int_equal(1, app_findings(app, F226));
+    app_free(app);
+}
+
 static void a_second_run_changes_nothing(void **state)
 {
     (void)state;
@@ -191,6 +205,7 @@ int main(void)
         cmocka_unit_test(an_index_of_torch_follows_its_cuda),
         cmocka_unit_test(a_build_is_put_before_the_first_import),
         cmocka_unit_test(an_unchecked_run_is_checked),
+        cmocka_unit_test(a_file_with_hashes_is_left_to_the_person),
         cmocka_unit_test(a_second_run_changes_nothing),
         cmocka_unit_test(without_write_nothing_is_written),
     };

@@ -154,6 +154,27 @@ static bool finish_file(struct editor *e, str file, const struct op *ops, size_t
     return true;
 }
 
+/* With one --hash in a requirements file pip asks for the hash of every line, and the plan has not seen the files. */
+static bool is_hashed(const struct editor *e, str file)
+{
+    const struct requirement_list *list = &e->w->space->requirements;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].hashes.count && str_eq(list->items[i].place.file, file))
+            return true;
+    return false;
+}
+
+static void leave_hashed(struct editor *e, str file, const struct op *ops, size_t count)
+{
+    struct buf b = {.a = e->w->a};
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].text.n)
+            buf_format(&b, "%s%.*s", b.count ? ", " : "", STR_ARG(ops[i].text));
+    leave(e, (struct place){.file = file, .line = ops[0].line}, file,
+          str_format(e->w->a, "its lines carry hashes, so write these with theirs: %.*s",
+                     STR_ARG(buf_str(&b))));
+}
+
 static bool finish(struct editor *e)
 {
     struct op *ops = e->ops.items;
@@ -172,7 +193,9 @@ static bool finish(struct editor *e)
         size_t end = i;
         while (end < e->ops.count && str_eq(ops[end].file, ops[i].file))
             end++;
-        if (!finish_file(e, ops[i].file, &ops[i], end - i))
+        if (is_hashed(e, ops[i].file))
+            leave_hashed(e, ops[i].file, &ops[i], end - i);
+        else if (!finish_file(e, ops[i].file, &ops[i], end - i))
             return false;
         i = end;
     }
