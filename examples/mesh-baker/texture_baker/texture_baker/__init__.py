@@ -1,0 +1,1 @@
+from .baker import TextureBaker
