@@ -878,9 +878,10 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
                    ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
         }
     }
-    if (!l.grad.sum)
+    if (!__any_sync(FULL_WARP, live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
         return value;
     const int lane = lane_index();
+    live = live && l.grad.sum;
     float sum[4][C];
     int at[4];
 #pragma unroll
@@ -892,9 +893,10 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
     }
     const int mine = live ? level : -1;
     const unsigned lives = __ballot_sync(FULL_WARP, live);
-    const int source = __ffs(lives) - 1; /* at least one: the caller has looked */
-    const bool same = at[0] == __shfl_sync(FULL_WARP, at[0], source) && at[3] == __shfl_sync(FULL_WARP, at[3], source) &&
-                      mine == __shfl_sync(FULL_WARP, mine, source);
+    const int source = __ffs(lives) - 1;
+    const int first0 = __shfl_sync(FULL_WARP, at[0], source), first3 = __shfl_sync(FULL_WARP, at[3], source);
+    const int first_level = __shfl_sync(FULL_WARP, mine, source);
+    const bool same = at[0] == first0 && at[3] == first3 && mine == first_level;
     if (__all_sync(FULL_WARP, same || !live)) { /* background, or a texture seen large: or all would wait for one address */
 #pragma unroll
         for (int k = 0; k < 4; k++) {

@@ -16,6 +16,9 @@ enum { SKIPPED = 77, MOST_STAGED = 32, GUARD = 256 /* bytes before and behind ea
 
 /* The few calls of the CUDA driver that staging needs. */
 struct driver {
+    int (*init)(unsigned flags);
+    int (*retain)(void **context, int device);
+    int (*current)(void *context);
     int (*alloc)(uint64_t *memory, size_t bytes);
     int (*release)(uint64_t memory);
     int (*up)(uint64_t to, const void *from, size_t bytes);
@@ -63,7 +66,13 @@ static inline const struct driver *driver(void)
         resolve(library, "cuMemFree_v2", &d.release);
         resolve(library, "cuMemcpyHtoD_v2", &d.up);
         resolve(library, "cuMemcpyDtoH_v2", &d.down);
+        resolve(library, "cuInit", &d.init);
+        resolve(library, "cuDevicePrimaryCtxRetain", &d.retain);
+        resolve(library, "cuCtxSetCurrent", &d.current);
         resolve(library, "cuMemAlloc_v2", &d.alloc);
+        void *context;
+        if (d.init(0) || d.retain(&context, 0) || d.current(context)) /* device 0 is ordinal 0 */
+            abort();
     }
     return &d;
 }
