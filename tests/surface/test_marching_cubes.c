@@ -104,8 +104,8 @@ static void spheres_converge_to_area_and_volume(void **state)
         double area, volume;
         expect(&m, cases[i].vertices, cases[i].faces, 2, 0);
         measure(&m, &area, &volume);
-        assert_float_equal(cases[i].area, area * h * h, 1e-5);
-        assert_float_equal(cases[i].volume, volume * h * h * h,
+        assert_float_equal((float)cases[i].area, (float)(area * h * h), 1e-5);
+        assert_float_equal((float)cases[i].volume, (float)(volume * h * h * h),
                            2e-4); /* depends on which diagonals are drawn */
         mesh_free(&m);
         free(v.values);
@@ -521,7 +521,7 @@ static void gradients_agree_with_finite_differences(void **state)
         v.values[i] = value - step;
         const double below = weighted_sum(&v, weights);
         v.values[i] = value;
-        assert_float_equal((above - below) / (2 * (double)step), grad_volume[i], 5e-3);
+        assert_float_equal((float)((above - below) / (2 * (double)step)), grad_volume[i], 5e-3);
     }
     free(weights);
     free(grad_vertices);

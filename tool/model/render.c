@@ -1,6 +1,6 @@
-/* asset/render.c: a lit picture of an asset, to look at before it is shipped. Meshes are drawn by libfelloe's rasterizer
+/* model/render.c: a lit picture of an asset, to look at before it is shipped. Meshes are drawn by libfelloe's rasterizer
  * on the CPU at twice the size and averaged down; gaussians as blended discs, far ones first. */
-#include "asset/asset.h"
+#include "model/model.h"
 
 #include <felloe/bake.h>
 #include <felloe/felloe.h>
@@ -60,7 +60,7 @@ static bool gather(struct scene *s)
         s->face_count += asset->meshes[m].face_count;
     }
     s->positions = arena_array(s->a, float, 3 * (size_t)s->vertices + 1);
-    s->attributes = arena_array(s->a, float, ATTRIBUTES * (size_t)s->vertices + 1);
+    s->attributes = arena_array(s->a, float, ATTRIBUTES *(size_t)s->vertices + 1);
     s->faces = arena_array(s->a, int32_t, 3 * (size_t)s->face_count + 1);
     s->face_mesh = arena_array(s->a, int32_t, (size_t)s->face_count + 1);
     if (s->vertices > INT32_MAX || !s->positions || !s->attributes || !s->faces || !s->face_mesh)
@@ -122,8 +122,10 @@ static bool decode_textures(struct scene *s, str path, findings *f)
     for (int64_t i = 0; s->textures && i < asset->picture_count; i++) {
         const struct fel_picture *p = asset->pictures + i;
         struct texture *t = s->textures + i;
-        if (p->bytes && fel_png_decode(p->name, p->bytes, (size_t)p->size, &t->pixels, &t->width, &t->height, &t->channels))
-            (void)finding_at(f, F613, (struct place){.file = path}, str_from(p->name), "%s", fel_last_error());
+        if (p->bytes && fel_png_decode(p->name, p->bytes, (size_t)p->size, &t->pixels, &t->width, &t->height,
+                                       &t->channels))
+            (void)finding_at(f, F613, (struct place){.file = path}, str_from(p->name), "%s",
+                             fel_last_error());
     }
     return s->textures != NULL;
 }
@@ -166,7 +168,8 @@ static void sample_texture(const struct texture *t, float u, float v, float colo
     const float fx = x - floorf(x), fy = y - floorf(y);
     float sum[3] = {0, 0, 0};
     for (int k = 0; k < 4; k++) {
-        const int px = ((int)floorf(x) + (k & 1) + t->width) % t->width, py = ((int)floorf(y) + (k >> 1) + t->height) % t->height;
+        const int px = ((int)floorf(x) + (k & 1) + t->width) % t->width,
+                  py = ((int)floorf(y) + (k >> 1) + t->height) % t->height;
         const uint8_t *p = t->pixels + ((int64_t)py * t->width + px) * t->channels;
         const float weight = (k & 1 ? fx : 1 - fx) * (k >> 1 ? fy : 1 - fy);
         for (int c = 0; c < 3; c++)
@@ -185,12 +188,14 @@ static void backdrop(int y, int height, float color[3])
 }
 
 /* A key light from the upper left beside the camera, a dim one from behind, and light from the sky and the ground. */
-static void shade(const struct scene *s, const struct camera *c, int32_t face, const float *at, float color[3])
+static void shade(const struct scene *s, const struct camera *c, int32_t face, const float *at,
+                  float color[3])
 {
     const fel_asset *asset = s->asset;
     const struct fel_mesh *mesh = asset->meshes + s->face_mesh[face];
     const struct fel_material *m = mesh->material >= 0 ? asset->materials + mesh->material : NULL;
-    float n[3] = {at[0], at[1], at[2]}, length = sqrtf(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]), facing = 0, key = 0, rim = 0;
+    float n[3] = {at[0], at[1], at[2]}, length = sqrtf(at[0] * at[0] + at[1] * at[1] + at[2] * at[2]),
+          facing = 0, key = 0, rim = 0;
     for (int k = 0; k < 3; k++) {
         n[k] = length > 0 ? n[k] / length : c->back[k];
         facing += n[k] * c->back[k];
@@ -203,7 +208,8 @@ static void shade(const struct scene *s, const struct camera *c, int32_t face, c
     }
     if (m && m->base_color_texture >= 0 && s->textures[m->base_color_texture].pixels && mesh->uvs)
         sample_texture(s->textures + m->base_color_texture, at[6], at[7], color);
-    const float sky = 0.5F + 0.5F * n[1], light = 0.16F + 0.22F * sky + 0.72F * fmaxf(key, 0) + 0.18F * fmaxf(rim, 0);
+    const float sky = 0.5F + 0.5F * n[1],
+                light = 0.16F + 0.22F * sky + 0.72F * fmaxf(key, 0) + 0.18F * fmaxf(rim, 0);
     const float shine = 0.10F * powf(fmaxf(key, 0), 24) * (m ? 1 - fminf(fmaxf(m->roughness, 0), 1) : 0.5F);
     for (int k = 0; k < 3; k++)
         color[k] = color[k] * light + shine + (m ? m->emissive[k] : 0);
@@ -211,18 +217,20 @@ static void shade(const struct scene *s, const struct camera *c, int32_t face, c
 
 static DLTensor tensor(void *data, uint8_t code, int rank, int64_t *shape)
 {
-    return (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = rank, .dtype = {code, 32, 1}, .shape = shape};
+    return (DLTensor){
+        .data = data, .device = {kDLCPU, 0}, .ndim = rank, .dtype = {code, 32, 1}, .shape = shape};
 }
 
 struct frame {
-    int width, height; /* oversampled */
+    int width, height;                  /* oversampled */
     float *clip, *weights, *at, *color; /* [v, 4]; [h, w, 3]; [h, w, ATTRIBUTES]; [h, w, 3] */
     int32_t *indices;
 };
 
 static bool draw_mesh(const struct scene *s, fel_context *ctx, const struct camera *c, struct frame *fr)
 {
-    const float aspect = (float)fr->width / (float)fr->height, near = fmaxf(c->distance - 1.2F * s->radius, 1e-3F * s->radius),
+    const float aspect = (float)fr->width / (float)fr->height,
+                near = fmaxf(c->distance - 1.2F * s->radius, 1e-3F * s->radius),
                 far = c->distance + 1.2F * s->radius;
     const float fit = aspect < 1 ? 1 / aspect : 1; /* a narrow picture must hold the sphere too */
     for (int64_t i = 0; i < s->vertices; i++) {
@@ -234,12 +242,14 @@ static bool draw_mesh(const struct scene *s, fel_context *ctx, const struct came
         clip[2] = (p[2] * (far + near) - 2 * far * near) / (far - near);
         clip[3] = p[2];
     }
-    int64_t vertex_shape[2] = {s->vertices, 4}, face_shape[2] = {s->face_count, 3}, image[2] = {fr->height, fr->width},
-            weight_shape[3] = {fr->height, fr->width, 3}, attribute_shape[2] = {s->vertices, ATTRIBUTES},
-            at_shape[3] = {fr->height, fr->width, ATTRIBUTES};
-    DLTensor clip = tensor(fr->clip, kDLFloat, 2, vertex_shape), faces = tensor(s->faces, kDLInt, 2, face_shape),
-             indices = tensor(fr->indices, kDLInt, 2, image), weights = tensor(fr->weights, kDLFloat, 3, weight_shape),
-             attributes = tensor(s->attributes, kDLFloat, 2, attribute_shape), at = tensor(fr->at, kDLFloat, 3, at_shape);
+    int64_t vertex_shape[2] = {s->vertices, 4}, face_shape[2] = {s->face_count, 3},
+            image[2] = {fr->height, fr->width}, weight_shape[3] = {fr->height, fr->width, 3},
+            attribute_shape[2] = {s->vertices, ATTRIBUTES}, at_shape[3] = {fr->height, fr->width, ATTRIBUTES};
+    DLTensor clip = tensor(fr->clip, kDLFloat, 2, vertex_shape),
+             faces = tensor(s->faces, kDLInt, 2, face_shape), indices = tensor(fr->indices, kDLInt, 2, image),
+             weights = tensor(fr->weights, kDLFloat, 3, weight_shape),
+             attributes = tensor(s->attributes, kDLFloat, 2, attribute_shape),
+             at = tensor(fr->at, kDLFloat, 3, at_shape);
     return !fel_bake_view(ctx, &clip, &faces, NULL, &indices, &weights) &&
            !fel_bake_interpolate(ctx, &attributes, &faces, NULL, &indices, &weights, &at);
 }
@@ -273,8 +283,10 @@ static int by_depth(const void *a, const void *b)
 static void blend_disc(struct frame *fr, const struct disc *d, const float color[3], float opacity)
 {
     const float reach = 3 * d->radius;
-    const int x0 = (int)fmaxf(0, floorf(d->x - reach)), x1 = (int)fminf((float)fr->width - 1, ceilf(d->x + reach)),
-              y0 = (int)fmaxf(0, floorf(d->y - reach)), y1 = (int)fminf((float)fr->height - 1, ceilf(d->y + reach));
+    const int x0 = (int)fmaxf(0, floorf(d->x - reach)),
+              x1 = (int)fminf((float)fr->width - 1, ceilf(d->x + reach)),
+              y0 = (int)fmaxf(0, floorf(d->y - reach)),
+              y1 = (int)fminf((float)fr->height - 1, ceilf(d->y + reach));
     for (int y = y0; y <= y1; y++)
         for (int x = x0; x <= x1; x++) {
             const float dx = ((float)x - d->x) / d->radius, dy = ((float)y - d->y) / d->radius;
@@ -314,7 +326,8 @@ static bool draw_gaussians(const struct scene *s, const struct camera *c, struct
     for (size_t i = 0; i < count; i++) {
         float color[3];
         for (int k = 0; k < 3; k++)
-            color[k] = to_linear(fminf(fmaxf(0.5F + 0.28209479F * g->sh[3 * k_count * discs[i].index + k], 0), 1));
+            color[k] =
+                to_linear(fminf(fmaxf(0.5F + 0.28209479F * g->sh[3 * k_count * discs[i].index + k], 0), 1));
         blend_disc(fr, discs + i, color, 1 / (1 + expf(-g->logits[discs[i].index])));
     }
     return true;
@@ -328,8 +341,9 @@ static void average(const struct frame *fr, uint8_t *out, int stride)
             for (int k = 0; k < 3; k++) {
                 float sum = 0;
                 for (int i = 0; i < OVERSAMPLE * OVERSAMPLE; i++)
-                    sum += fr->color[3 * ((int64_t)(y * OVERSAMPLE + i / OVERSAMPLE) * fr->width + x * OVERSAMPLE +
-                                          i % OVERSAMPLE) + k];
+                    sum += fr->color[3 * ((int64_t)(y * OVERSAMPLE + i / OVERSAMPLE) * fr->width +
+                                          x * OVERSAMPLE + i % OVERSAMPLE) +
+                                     k];
                 out[(int64_t)y * stride + 3 * x + k] = to_srgb(sum / (OVERSAMPLE * OVERSAMPLE));
             }
 }
@@ -366,22 +380,26 @@ static bool draw_frames(struct scene *s, const struct render_options *o, uint8_t
     return good;
 }
 
-bool asset_render(arena *a, str path, const fel_asset *asset, const struct render_options *o, span *png, findings *f)
+bool model_render(arena *a, str path, const fel_asset *asset, const struct render_options *o, span *png,
+                  findings *f)
 {
     struct scene s = {.a = a, .asset = asset};
     const struct place place = {.file = path};
-    const int columns = o->grid ? (int)ceil(sqrt(o->frames)) : 1, rows = o->grid ? (o->frames + columns - 1) / columns : 1;
+    const int columns = o->grid ? (int)ceil(sqrt(o->frames)) : 1,
+              rows = o->grid ? (o->frames + columns - 1) / columns : 1;
     const int cells = o->grid ? columns * rows : o->frames;
     uint8_t *pixels = arena_array(a, uint8_t, (size_t)cells * 3 * (size_t)o->width * (size_t)o->height);
     if (!pixels || !gather(&s) || !decode_textures(&s, path, f))
-        return finding_fatal(f, 3, F006, place, "%d pictures of %d x %d are too much", o->frames, o->width, o->height);
+        return finding_fatal(f, 3, F006, place, "%d pictures of %d x %d are too much", o->frames, o->width,
+                             o->height);
     find_bounds(&s);
     const bool drawn = draw_frames(&s, o, pixels, columns);
     for (int64_t i = 0; i < asset->picture_count; i++)
         fel_png_free(s.textures[i].pixels);
     uint8_t *bytes = NULL;
     size_t size = 0;
-    if (!drawn || fel_png_encode(pixels, o->width * columns, o->height * rows, 3, o->grid ? 1 : o->frames, o->delay_ms, &bytes, &size))
+    if (!drawn || fel_png_encode(pixels, o->width * columns, o->height * rows, 3, o->grid ? 1 : o->frames,
+                                 o->delay_ms, &bytes, &size))
         return finding_fatal(f, 3, F006, place, "the picture could not be made: %s", fel_last_error());
     uint8_t *copy = arena_array(a, uint8_t, size);
     if (copy)

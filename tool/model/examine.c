@@ -1,5 +1,5 @@
-/* asset/examine.c: facts about an asset and what is suspicious about them. */
-#include "asset/asset.h"
+/* model/examine.c: facts about an asset and what is suspicious about them. */
+#include "model/model.h"
 
 #include <felloe/felloe.h>
 
@@ -47,7 +47,7 @@ static bool looks_like(str path, const uint8_t *head, size_t size, const char **
     return !wrong;
 }
 
-fel_asset *asset_open(arena *a, str path, findings *f)
+fel_asset *model_open(arena *a, str path, findings *f)
 {
     fel_asset *asset = NULL;
     const fel_status status = fel_asset_read(str_c(a, path), NULL, &asset);
@@ -120,7 +120,7 @@ static bool weld(arena *a, const fel_asset *asset, int64_t count, uint32_t **pla
     return true;
 }
 
-static bool count_edges(arena *a, const fel_asset *asset, struct asset_facts *out)
+static bool count_edges(arena *a, const fel_asset *asset, struct model_facts *out)
 {
     uint32_t *places;
     struct edge *edges = arena_array(a, struct edge, 3 * (size_t)out->faces + 1);
@@ -154,7 +154,7 @@ static bool count_edges(arena *a, const fel_asset *asset, struct asset_facts *ou
     return true;
 }
 
-static void measure(const fel_asset *asset, struct asset_facts *out)
+static void measure(const fel_asset *asset, struct model_facts *out)
 {
     const double shift[3] = {(double)out->low[0], (double)out->low[1], (double)out->low[2]};
     for (int64_t m = 0; m < asset->mesh_count; m++) {
@@ -162,7 +162,8 @@ static void measure(const fel_asset *asset, struct asset_facts *out)
         for (int64_t f = 0; f < mesh->face_count; f++) {
             double p[3][3], n[3];
             for (int i = 0; i < 9; i++)
-                p[i / 3][i % 3] = (double)mesh->positions[3 * (int64_t)mesh->faces[3 * f + i / 3] + i % 3] - shift[i % 3];
+                p[i / 3][i % 3] =
+                    (double)mesh->positions[3 * (int64_t)mesh->faces[3 * f + i / 3] + i % 3] - shift[i % 3];
             for (int k = 0; k < 3; k++) {
                 const int u = (k + 1) % 3, v = (k + 2) % 3;
                 n[k] = (p[1][u] - p[0][u]) * (p[2][v] - p[0][v]) - (p[1][v] - p[0][v]) * (p[2][u] - p[0][u]);
@@ -175,7 +176,7 @@ static void measure(const fel_asset *asset, struct asset_facts *out)
     }
 }
 
-static void grow_bounds(struct asset_facts *out, const float *positions, int64_t count, int64_t *bad)
+static void grow_bounds(struct model_facts *out, const float *positions, int64_t count, int64_t *bad)
 {
     for (int64_t i = 0; i < count; i++) {
         const float *p = positions + 3 * i;
@@ -192,13 +193,17 @@ static void grow_bounds(struct asset_facts *out, const float *positions, int64_t
 
 /* ---- findings */
 
-static double percent(int64_t part, int64_t whole) { return whole ? 100.0 * (double)part / (double)whole : 0; }
+static double percent(int64_t part, int64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
 
 static void check_textures(const fel_asset *asset, struct place place, findings *f)
 {
     for (int64_t i = 0; i < asset->picture_count; i++)
         if (!asset->pictures[i].bytes)
-            (void)finding_at(f, F609, place, str_from(asset->pictures[i].name), "picture %" PRId64 " is not there", i + 1);
+            (void)finding_at(f, F609, place, str_from(asset->pictures[i].name),
+                             "picture %" PRId64 " is not there", i + 1);
 }
 
 static void check_uvs(const fel_asset *asset, struct place place, findings *f)
@@ -212,27 +217,28 @@ static void check_uvs(const fel_asset *asset, struct place place, findings *f)
         }
     }
     if (outside)
-        (void)finding_at(f, F606, place, (str){0}, "%" PRId64 " of %" PRId64 " texture coordinates (%.1f %%) lie outside 0..1",
-                         outside, count, percent(outside, count));
+        (void)finding_at(f, F606, place, (str){0},
+                         "%" PRId64 " of %" PRId64 " texture coordinates (%.1f %%) lie outside 0..1", outside,
+                         count, percent(outside, count));
 }
 
 /* Standing on z = 0, centred along y, and taller than deep: how an object with z up looks. */
-static bool lies_on_its_side(const struct asset_facts *x)
+static bool lies_on_its_side(const struct model_facts *x)
 {
     const double height = (double)(x->high[2] - x->low[2]), depth = (double)(x->high[1] - x->low[1]);
     const double middle = (double)(x->high[1] + x->low[1]) / 2;
     return height > 1.2 * depth && fabs((double)x->low[2]) < 0.02 * height && fabs(middle) < 0.05 * depth;
 }
 
-static void check_mesh(const struct asset_facts *x, struct place place, findings *f)
+static void check_mesh(const struct model_facts *x, struct place place, findings *f)
 {
     const fel_asset *asset = x->asset;
     if (x->flat_faces)
-        (void)finding_at(f, F612, place, (str){0}, "%" PRId64 " of %" PRId64 " faces (%.1f %%) have no area", x->flat_faces,
-                         x->faces, percent(x->flat_faces, x->faces));
+        (void)finding_at(f, F612, place, (str){0}, "%" PRId64 " of %" PRId64 " faces (%.1f %%) have no area",
+                         x->flat_faces, x->faces, percent(x->flat_faces, x->faces));
     if (x->shared_edges)
-        (void)finding_at(f, F607, place, (str){0}, "%" PRId64 " edges (%.2f %%) have more than two faces", x->shared_edges,
-                         percent(2 * x->shared_edges, 3 * x->faces));
+        (void)finding_at(f, F607, place, (str){0}, "%" PRId64 " edges (%.2f %%) have more than two faces",
+                         x->shared_edges, percent(2 * x->shared_edges, 3 * x->faces));
     if (!x->border_edges && x->volume < 0)
         (void)finding_at(f, F604, place, (str){0}, "the volume inside the closed surface is %g", x->volume);
     if (!x->has_normals && asset->format != FEL_ASSET_STL)
@@ -243,11 +249,11 @@ static void check_mesh(const struct asset_facts *x, struct place place, findings
     check_uvs(asset, place, f);
 }
 
-bool asset_examine(arena *a, str path, const fel_asset *asset, struct asset_facts *out, findings *f)
+bool model_examine(arena *a, str path, const fel_asset *asset, struct model_facts *out, findings *f)
 {
     static const char *const names[] = {"unknown", "GLB", "OBJ", "PLY", "STL", "splat"};
     const struct place place = {.file = path};
-    struct asset_facts x = {.path = path,
+    struct model_facts x = {.path = path,
                             .asset = asset,
                             .format = str_from(names[asset->format]),
                             .low = {INFINITY, INFINITY, INFINITY},

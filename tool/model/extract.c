@@ -1,5 +1,5 @@
-/* asset/extract.c: from a volume in an .npy file (NumPy's format, versions 1 to 3) to a mesh with normals. */
-#include "asset/asset.h"
+/* model/extract.c: from a volume in an .npy file (NumPy's format, versions 1 to 3) to a mesh with normals. */
+#include "model/model.h"
 
 #include <felloe/felloe.h>
 #include <felloe/surface.h>
@@ -21,7 +21,8 @@ static str header_value(str header, const char *key)
 {
     for (size_t at = 0; at + strlen(key) + 2 < header.n; at++) {
         const size_t n = strlen(key);
-        if ((header.p[at] == '\'' || header.p[at] == '"') && !memcmp(header.p + at + 1, key, n) && header.p[at + 1 + n] == header.p[at]) {
+        if ((header.p[at] == '\'' || header.p[at] == '"') && !memcmp(header.p + at + 1, key, n) &&
+            header.p[at + 1 + n] == header.p[at]) {
             const str rest = str_trim_left(str_from_index(header, at + n + 2));
             return rest.n && rest.p[0] == ':' ? str_trim_left(str_from_index(rest, 1)) : (str){0};
         }
@@ -97,9 +98,11 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
     const char kind = d.n == 3 ? d.p[1] : 0;
     const int size = d.n == 3 ? d.p[2] - '0' : 0;
     const bool known = (kind == 'f' && (size == 2 || size == 4 || size == 8)) ||
-                       ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8)) || (kind == 'b' && size == 1);
+                       ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8)) ||
+                       (kind == 'b' && size == 1);
     if (!known || (d.p[0] == '>' && size > 1))
-        return finding_fatal(f, 3, F615, place, "elements of type '%.*s' are not read", STR_ARG(term_safe(a, d)));
+        return finding_fatal(f, 3, F615, place, "elements of type '%.*s' are not read",
+                             STR_ARG(term_safe(a, d)));
     if (n->fortran)
         return finding_fatal(f, 3, F615, place, "the array is in Fortran order");
     const uint64_t count = (uint64_t)n->shape[0] * (uint64_t)n->shape[1];
@@ -107,7 +110,8 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
         return finding_fatal(f, 3, F615, place, "the array is too large");
     const uint64_t samples = count * (uint64_t)n->shape[2];
     if (n->data.n < samples * (uint64_t)size)
-        return finding_fatal(f, 3, F615, place, "%" PRIu64 " samples of %d bytes are expected, the file has %zu bytes of them",
+        return finding_fatal(f, 3, F615, place,
+                             "%" PRIu64 " samples of %d bytes are expected, the file has %zu bytes of them",
                              samples, size, n->data.n);
     const bool direct = kind == 'f' && size <= 4 && (uintptr_t)n->data.p % 4 == 0;
     void *values = direct ? (void *)(uintptr_t)n->data.p : (void *)arena_array(a, float, (size_t)samples + 1);
@@ -126,12 +130,13 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
 
 /* ---- the mesh */
 
-struct extracted { /* what asset_extract gives out */
+struct extracted { /* what model_extract gives out */
     fel_asset asset;
     struct fel_mesh mesh;
 };
 
-static fel_status make_surface(const DLTensor *volume, double level, const struct fel_surface_options *o, struct fel_mesh *m)
+static fel_status make_surface(const DLTensor *volume, double level, const struct fel_surface_options *o,
+                               struct fel_mesh *m)
 {
     fel_context *ctx = NULL;
     fel_surface *surface = NULL;
@@ -146,15 +151,17 @@ static fel_status make_surface(const DLTensor *volume, double level, const struc
         m->vertex_count = size.vertices;
         m->face_count = size.faces;
         int64_t vertex_shape[2] = {size.vertices, 3}, face_shape[2] = {size.faces, 3};
-        const DLTensor base = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = vertex_shape};
+        const DLTensor base = {
+            .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = vertex_shape};
         DLTensor vertices = base, normals = base, faces = base;
         vertices.data = m->positions;
         normals.data = m->normals;
         faces.data = m->faces;
         faces.dtype.code = kDLInt;
         faces.shape = face_shape;
-        status = m->positions && m->normals && m->faces ? fel_surface_emit(surface, &vertices, &faces, &normals)
-                                                        : FEL_OUT_OF_MEMORY;
+        status = m->positions && m->normals && m->faces
+                     ? fel_surface_emit(surface, &vertices, &faces, &normals)
+                     : FEL_OUT_OF_MEMORY;
     }
     fel_surface_end(surface);
     fel_context_free(ctx);
@@ -195,6 +202,13 @@ static bool border_is_below(const DLTensor *v, double level, float *low, float *
     return 2 * below > border;
 }
 
+static bool no_surface(struct place place, double level, float low, float high, findings *f)
+{
+    (void)finding_at(f, F614, place, (str){0}, "level %g, and the samples lie between %g and %g", level,
+                     (double)low, (double)high);
+    return false;
+}
+
 static void scale_mesh(struct fel_mesh *m, const DLTensor *v, double size)
 {
     int64_t longest = 1;
@@ -207,7 +221,7 @@ static void scale_mesh(struct fel_mesh *m, const DLTensor *v, double size)
     }
 }
 
-fel_asset *asset_extract(arena *a, str path, const struct extract_options *o, double *level, findings *f)
+fel_asset *model_extract(arena *a, str path, const struct extract_options *o, double *level, findings *f)
 {
     const struct place place = {.file = path};
     span file;
@@ -225,15 +239,13 @@ fel_asset *asset_extract(arena *a, str path, const struct extract_options *o, do
         *level = o->has_level ? o->level : 0;
         float low, high;
         const bool dense = border_is_below(&volume, *level, &low, &high);
-        const struct fel_surface_options options = {.size = sizeof options,
-                                                    .inside_above = o->inside ? o->inside > 0 : dense,
-                                                    .closed = o->closed};
+        const struct fel_surface_options options = {
+            .size = sizeof options, .inside_above = o->inside ? o->inside > 0 : dense, .closed = o->closed};
         x->mesh.material = -1;
         if (make_surface(&volume, *level, &options, &x->mesh))
             good = finding_fatal(f, 3, F615, place, "%s", fel_last_error());
         else if (!x->mesh.face_count)
-            good = finding_at(f, F614, place, (str){0}, "level %g, and the samples lie between %g and %g", *level, (double)low,
-                              (double)high) == NULL;
+            good = no_surface(place, *level, low, high, f);
     }
     file_unmap(file);
     if (good) {
@@ -244,11 +256,11 @@ fel_asset *asset_extract(arena *a, str path, const struct extract_options *o, do
             good = false;
     }
     if (!good && x)
-        asset_extract_free(&x->asset);
+        model_extract_free(&x->asset);
     return good ? &x->asset : NULL;
 }
 
-void asset_extract_free(fel_asset *asset)
+void model_extract_free(fel_asset *asset)
 {
     if (!asset)
         return;
