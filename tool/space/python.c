@@ -6,7 +6,14 @@
 
 const TSLanguage *tree_sitter_python(void);
 
-enum { BINDINGS_MOST = 4096, EVENTS_MOST = 200000 };
+/* Of a module; beyond them it is generated, and the rest is left out. */
+enum {
+    EVENTS_MOST = 200000,
+    INSTALLS_MOST = 1000,
+    GPU_MOST = 1000,
+    FUNCTIONS_MOST = 10000,
+    UPDATES_MOST = 1000
+};
 
 struct walk {
     struct reading r;
@@ -14,7 +21,6 @@ struct walk {
     unsigned guard;
     size_t function;   /* the innermost, SIZE_MAX at module level */
     size_t gpu;        /* the innermost decorated function around, SIZE_MAX: none */
-    str class_name;    /* of the class whose body this is; absent elsewhere */
     str outer_name;    /* of the innermost function, for people */
     TSNode decorators; /* the decorated_definition around the next definition */
     unsigned depth;
@@ -71,13 +77,9 @@ static void add_note(struct walk *w, enum note_kind kind, TSNode node, str detai
 
 static void add_alias(struct walk *w, str name, str target)
 {
-    if (w->r.aliases.count >= BINDINGS_MOST)
-        return;
-    if (!arena_room(w->r.a, &w->r.aliases)) {
-        w->well = false;
-        return;
-    }
-    w->r.aliases.items[w->r.aliases.count++] = (struct alias){name, target};
+    struct alias *alias = alias_entry(&w->r, name, &w->well);
+    if (alias)
+        alias->target = target;
 }
 
 /* ---- Imports ---- */
@@ -313,23 +315,29 @@ static void visit_try(struct walk *w)
 
 static void bind(struct walk *w, str name, TSNode value)
 {
-    struct binding_list *list = &w->r.bindings;
-    bool known = !is_absent(value) && (w->guard & (GUARD_CONDITION | GUARD_TRY)) == 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].function == w->function && str_eq(list->items[i].name, name)) {
-            /* A second value under a condition leaves both possible; a plain one replaces the first. */
-            list->items[i] = (struct binding){name, w->function, value, known};
-            return;
-        }
-    if (list->count >= BINDINGS_MOST)
+    const size_t count = w->r.bindings.count;
+    if (w->r.class_name.p)
+        name = str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->r.class_name), STR_ARG(name));
+    struct binding *binding = binding_entry(&w->r, name, w->function, &w->well);
+    if (!binding)
         return;
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
-        return;
-    }
-    if ((w->guard & GUARD_CONDITION) == 0 && !is_absent(value))
-        known = true; /* the only value inside a try is the one that counts when it comes to be used */
-    list->items[list->count++] = (struct binding){name, w->function, value, known};
+    /* A second value under a condition leaves both possible; a plain one replaces the first. The only value inside a try is the one
+     * that counts when it comes to be used. */
+    const bool is_new = w->r.bindings.count > count;
+    binding->value = value;
+    binding->scope = w->function;
+    binding->known = !is_absent(value) && (w->guard & (GUARD_CONDITION | (is_new ? 0u : GUARD_TRY))) == 0;
+}
+
+/* a, b = 1, 2 */
+static void bind_each(struct walk *w, TSNode names, TSNode values)
+{
+    const enum node_kind kind = kind_of(values);
+    const bool matches =
+        (kind == N_EXPRESSION_LIST || kind == N_TUPLE) && named_count(values) == named_count(names);
+    for (size_t i = 0; i < named_count(names) && i < 64; i++)
+        if (kind_of(named_child(names, i)) == N_IDENTIFIER)
+            bind(w, text_of(&w->r, named_child(names, i)), matches ? named_child(values, i) : (TSNode){0});
 }
 
 static void add_setting(struct walk *w, TSNode node, str name, str value, bool whole, bool is_default)
@@ -363,15 +371,15 @@ static void take_assignment(struct walk *w, TSNode node)
             return;
         if (str_eq(owner, S("os.environ"))) {
             add_setting(w, node, key, value, value_whole, false);
-        } else if (owner.p && w->r.env_updates.count < BINDINGS_MOST) {
+        } else if (owner.p && w->r.env_updates.count < UPDATES_MOST) {
             if (!arena_room(w->r.a, &w->r.env_updates))
                 w->well = false;
             else
                 w->r.env_updates.items[w->r.env_updates.count++] =
                     (struct env_update){owner, key, value_whole ? value : (str){NULL, 0}};
         }
-    } else if (kind_of(left) == N_ATTRIBUTE) {
-        /* torch.x = ...: nothing that is a fact here */
+    } else if (kind_of(left) == N_PATTERN_LIST || kind_of(left) == N_TUPLE_PATTERN) {
+        bind_each(w, left, right);
     } else if (kind_of(left) == N_IDENTIFIER) {
         bind(w, text_of(&w->r, left), (TSNode){0}); /* x: int */
     }
@@ -483,7 +491,7 @@ static void take_env(struct walk *w, struct install_call *call, TSNode node, siz
         const str name = text_of(&w->r, node);
         const struct binding *b = binding_find(&w->r, name, function);
         if (b && !is_absent(b->value))
-            take_env(w, call, b->value, b->function, depth + 1);
+            take_env(w, call, b->value, b->scope, depth + 1);
         for (size_t i = 0; i < w->r.env_updates.count; i++)
             if (str_eq(w->r.env_updates.items[i].name, name))
                 add_env(w, call, w->r.env_updates.items[i].key, w->r.env_updates.items[i].value);
@@ -514,16 +522,19 @@ static const struct {
 };
 
 /* Whether the source looks at what a name holds: NAME.returncode, NAME.check_returncode(), if NAME, NAME != 0 ... */
-static bool looks_at(const struct reading *r, str name)
+static bool looks_at(const struct reading *r, TSNode call, str name)
 {
+    enum { BEHIND = 16 << 10 }; /* bytes after the call in which a look is expected */
     static const char *const FORMS[] = {
         "%.*s.returncode", "%.*s.check_returncode", "if %.*s",    "%.*s != 0", "%.*s == 0", "not %.*s",
         "%.*s.wait",       "%.*s.communicate",      "assert %.*s"};
+    const size_t end = ts_node_end_byte(call);
+    const str near = str_slice(r->parsed, end, end + BEHIND);
     for (size_t i = 0; i < COUNT(FORMS); i++) {
         const char *slot = strstr(FORMS[i], "%.*s");
         const str text =
             str_format(r->a, "%.*s%.*s%s", (int)(slot - FORMS[i]), FORMS[i], STR_ARG(name), slot + 4);
-        if (str_contains(r->m->source, text))
+        if (str_contains(near, text))
             return true;
     }
     return false;
@@ -538,7 +549,7 @@ static bool result_is_used(struct walk *w, TSNode call)
             return false;
         case N_ASSIGNMENT:
             return kind_of(field(node, "left")) == N_IDENTIFIER
-                       ? looks_at(&w->r, text_of(&w->r, field(node, "left")))
+                       ? looks_at(&w->r, call, text_of(&w->r, field(node, "left")))
                        : true;
         case N_IF:
         case N_ELIF:
@@ -646,7 +657,7 @@ static void take_install(struct walk *w, TSNode node, size_t callee)
     TSNode command = positional(arguments, 0);
     if (is_absent(command))
         command = keyword(&w->r, arguments, "args");
-    if (is_absent(command))
+    if (is_absent(command) || w->r.m->installs.count >= INSTALLS_MOST)
         return;
     struct install_call call = {
         .text = folded_text(&w->r, node),
@@ -919,8 +930,8 @@ static struct gpu_record *add_gpu(struct walk *w, str name, TSNode definition, T
 {
     static _Thread_local struct gpu_record lost;
     struct gpu_record_list *list = &w->r.m->gpu;
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
+    if (list->count >= GPU_MOST || !arena_room(w->r.a, list)) {
+        w->well = w->well && list->count >= GPU_MOST;
         return &lost;
     }
     list->items[list->count] = (struct gpu_record){.gpu = {.name = name,
@@ -945,10 +956,7 @@ static bool is_callable(const struct reading *r, TSNode node, size_t function)
     const struct binding *b = binding_find(r, name, function);
     if (b && kind_of(unparenthesized(b->value)) == N_LAMBDA)
         return true;
-    for (size_t i = 0; !b && i < r->aliases.count; i++)
-        if (str_eq(r->aliases.items[i].name, name))
-            return true; /* imported: a function far more often than a number */
-    return false;
+    return !b && alias_is_known(r, name); /* imported: a function far more often than a number */
 }
 
 static void take_gpu_arguments(struct walk *w, struct gpu_function *gpu, TSNode arguments)
@@ -1123,15 +1131,15 @@ static void visit_function(struct walk *w)
     struct py_function_list *list = &w->r.m->functions;
     const str name = text_of(&w->r, field(node, "name"));
     const str full =
-        w->class_name.p ? str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->class_name), STR_ARG(name)) : name;
+        w->r.class_name.p ? str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->r.class_name), STR_ARG(name)) : name;
     w->decorators = (TSNode){0};
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
+    if (list->count >= FUNCTIONS_MOST || !arena_room(w->r.a, list)) {
+        w->well = w->well && list->count >= FUNCTIONS_MOST;
         return;
     }
     const size_t index = list->count++;
     list->items[index] =
-        (struct py_function){.name = full, .outer = w->function, .in_class = w->class_name.p != NULL};
+        (struct py_function){.name = full, .outer = w->function, .in_class = w->r.class_name.p != NULL};
     for (size_t i = 0; !is_absent(decorated) && i < named_count(decorated); i++) {
         const TSNode decorator = named_child(decorated, i);
         TSNode arguments;
@@ -1139,7 +1147,7 @@ static void visit_function(struct walk *w)
             continue;
         struct gpu_record *record = add_gpu(w, full, node, decorator);
         record->function = index;
-        record->gpu.is_method = w->class_name.p != NULL;
+        record->gpu.is_method = w->r.class_name.p != NULL;
         record->gpu.is_async = is_async(&w->r, node);
         if (!is_absent(arguments))
             take_gpu_arguments(w, &record->gpu, arguments);
@@ -1151,24 +1159,24 @@ static void visit_function(struct walk *w)
     w->guard = (saved.guard & GUARD_TYPE_CHECKING) |
                GUARD_FUNCTION; /* what guards the definition does not guard a call of it */
     w->guard |= saved.guard & (GUARD_CONDITION | GUARD_TRY);
-    w->class_name = (str){NULL, 0};
+    w->r.class_name = (str){NULL, 0};
     w->outer_name = full;
     visit_children(w);
     w->function = saved.function;
     w->guard = saved.guard;
-    w->class_name = saved.class_name;
+    w->r.class_name = saved.r.class_name;
     w->outer_name = saved.outer_name;
     w->gpu = saved.gpu;
 }
 
 static void visit_class(struct walk *w)
 {
-    const str saved = w->class_name;
+    const str saved = w->r.class_name;
     const TSNode node = ts_tree_cursor_current_node(&w->cursor);
-    w->class_name = text_of(&w->r, field(node, "name"));
+    w->r.class_name = text_of(&w->r, field(node, "name"));
     w->decorators = (TSNode){0};
     visit_children(w);
-    w->class_name = saved;
+    w->r.class_name = saved;
 }
 
 static void visit_lambda(struct walk *w)
@@ -1351,9 +1359,16 @@ bool python_read(arena *a, str source, bool whole, struct module_facts *m)
     m->sketched = !sketch.whole;
     if (tree) {
         const TSNode root = ts_tree_root_node(tree);
-        struct walk w = {.r = {.a = a, .m = m}, .function = SIZE_MAX, .gpu = SIZE_MAX, .well = true};
+        struct walk w = {.r = {.a = a,
+                               .m = m,
+                               .parsed = sketch.text,
+                               .binding_slots = arena_array(a, uint16_t, SLOTS),
+                               .alias_slots = arena_array(a, uint16_t, SLOTS)},
+                         .function = SIZE_MAX,
+                         .gpu = SIZE_MAX,
+                         .well = true};
         m->parsed_with_errors = ts_node_has_error(root);
-        m->line_count = ts_node_end_point(root).row + (size_t)1;
+        m->line_count = sketch.line_count;
         if (m->parsed_with_errors)
             find_error(&w, root);
         if (sketch.fault) {
@@ -1361,7 +1376,10 @@ bool python_read(arena *a, str source, bool whole, struct module_facts *m)
             m->first_error = (struct place){m->path, sketch.fault, 0};
         }
         w.cursor = ts_tree_cursor_new(root);
-        visit(&w);
+        if (w.r.binding_slots && w.r.alias_slots)
+            visit(&w);
+        else
+            w.well = false;
         ts_tree_cursor_delete(&w.cursor);
         ts_tree_delete(tree);
         well = w.well;
