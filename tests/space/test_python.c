@@ -187,6 +187,34 @@ static void what_a_function_installs_runs_at_start_when_module_level_calls_it(vo
     assert_text("tools/setup_env.py", install(2)->place.file);
 }
 
+static void a_wrapper_installs_what_its_callers_give_it(void **state)
+{
+    (void)state;
+    read_source("import subprocess, sys\n"
+                "def install(package, *, quiet=True):\n"
+                "    subprocess.check_call([sys.executable, '-m', 'pip', 'install', package])\n"
+                "def sh(line):\n    subprocess.run(line, shell=True)\n"
+                "install('wheels/a.whl')\n"
+                "install(package='b')\n"
+                "sh('cd native && pip install .')\n"
+                "sh('ls')\n");
+    assert_int_equal(3, app.installs.count);
+    assert_text("wheels/a.whl", install(0)->commands.items[0].targets.items[0]);
+    assert_text("b", install(1)->commands.items[0].targets.items[0]);
+    assert_text("native", install(2)->commands.items[0].directory);
+    assert_true(install(0)->at_start && install(0)->checked && install(2)->at_start);
+    assert_false(install(2)->checked);
+}
+
+static void a_loop_over_constants_installs_each_of_them(void **state)
+{
+    (void)state;
+    read_source("import os\nfor wheel in ['a.whl', 'b.whl']:\n    os.system(f'pip install {wheel}')\n");
+    assert_int_equal(1, app.installs.count);
+    assert_int_equal(2, install(0)->commands.count);
+    assert_text("b.whl", install(0)->commands.items[1].targets.items[0]);
+}
+
 /* ---- Environment settings, order, notes ---- */
 
 static void settings_know_whether_torch_and_spaces_came_before(void **state)
@@ -270,6 +298,8 @@ int main(void)
         TEST(every_form_of_an_install_is_read),
         TEST(the_environment_of_an_install_is_inherited_extended_or_replaced),
         TEST(what_a_function_installs_runs_at_start_when_module_level_calls_it),
+        TEST(a_wrapper_installs_what_its_callers_give_it),
+        TEST(a_loop_over_constants_installs_each_of_them),
         TEST(settings_know_whether_torch_and_spaces_came_before),
         TEST(notes_show_how_a_gpu_function_is_used),
         TEST(a_source_with_faults_says_where_and_the_rest_is_read),

@@ -2,6 +2,7 @@
  * environment settings, and smaller notes. What happens in which order, and in which module first, is for modules.c. */
 #include "space/syntax.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 const TSLanguage *tree_sitter_python(void);
@@ -12,7 +13,41 @@ enum {
     INSTALLS_MOST = 1000,
     GPU_MOST = 1000,
     FUNCTIONS_MOST = 10000,
-    UPDATES_MOST = 1000
+    UPDATES_MOST = 1000,
+    WRAPPERS_MOST = 64,
+    NAMED_CALLS_MOST = 5000,
+    LOOP_MOST = 64,
+};
+
+/* An install whose command comes from a parameter of its function: def install(package): ... It is read once for each call. */
+struct wrapper {
+    TSNode node, parameters;
+    size_t callee, function, gpu, event; /* event: how many there were when it was met */
+    unsigned guard;
+    str outer_name;
+    bool used;
+};
+struct named_call { /* install("x.whl"), with what is needed to read the wrapper in its place */
+    TSNode arguments;
+    str name;
+    size_t function, event;
+    unsigned guard;
+};
+struct wrapper_list {
+    struct wrapper *items;
+    size_t count, capacity;
+};
+struct named_call_list {
+    struct named_call *items;
+    size_t count, capacity;
+};
+struct late_event { /* one that belongs before the event at `before` */
+    struct event event;
+    size_t before;
+};
+struct late_event_list {
+    struct late_event *items;
+    size_t count, capacity;
 };
 
 struct walk {
@@ -23,6 +58,12 @@ struct walk {
     size_t gpu;        /* the innermost decorated function around, SIZE_MAX: none */
     str outer_name;    /* of the innermost function, for people */
     TSNode decorators; /* the decorated_definition around the next definition */
+    TSNode parameters; /* of the innermost function */
+    str loop_name;     /* of the innermost `for` over constants, and what it goes through */
+    TSNode loop_items;
+    struct wrapper_list wrappers;
+    struct named_call_list named_calls;
+    struct late_event_list late;
     unsigned depth;
     bool well;
 };
@@ -651,14 +692,69 @@ static void take_command(struct walk *w, struct install_call *call, enum callee_
         call->env_kind = ENV_EXTENDED;
 }
 
-static void take_install(struct walk *w, TSNode node, size_t callee)
+static bool mentions(const struct reading *r, TSNode node, str name)
+{
+    str text = text_of(r, node);
+    for (size_t at = str_find(text, name); name.n > 0 && at != SIZE_MAX; at = str_find(text, name)) {
+        const bool begins = at == 0 || !(isalnum((unsigned char)text.p[at - 1]) || text.p[at - 1] == '_');
+        text = str_from_index(text, at + name.n);
+        if (begins && !(text.n > 0 && (isalnum((unsigned char)text.p[0]) || text.p[0] == '_')))
+            return true;
+    }
+    return false;
+}
+
+/* The name of a parameter: x, x: int, x=1, *x. */
+static TSNode parameter_name(TSNode parameter)
+{
+    const TSNode name = field(parameter, "name");
+    if (!is_absent(name))
+        return name;
+    return kind_of(parameter) != N_IDENTIFIER && named_count(parameter) > 0 ? named_child(parameter, 0)
+                                                                            : parameter;
+}
+
+static bool mentions_parameter(struct walk *w, TSNode node)
+{
+    for (size_t i = 0; !is_absent(w->parameters) && i < named_count(w->parameters) && i < 64; i++)
+        if (mentions(&w->r, node, text_of(&w->r, parameter_name(named_child(w->parameters, i)))))
+            return true;
+    return false;
+}
+
+/* The command, once for each value of the loop's name when it is one over constants. */
+static void take_commands(struct walk *w, struct install_call *call, enum callee_kind kind, TSNode command,
+                          str directory)
+{
+    struct binding *b = is_absent(w->loop_items) || !mentions(&w->r, command, w->loop_name)
+                            ? NULL
+                            : binding_entry(&w->r, w->loop_name, w->function, &w->well);
+    if (!b) {
+        take_command(w, call, kind, command, directory);
+        return;
+    }
+    str first = {NULL, 0};
+    for (size_t i = 0; i < named_count(w->loop_items) && i < LOOP_MOST; i++) {
+        const TSNode item = named_child(w->loop_items, i);
+        if (kind_of(item) == N_COMMENT)
+            continue;
+        *b = (struct binding){w->loop_name, w->function, item, w->function, true};
+        take_command(w, call, kind, command, directory);
+        first = first.p ? first : call->command;
+    }
+    call->command = first.p ? first : call->command;
+    b->known = false;
+}
+
+/* The install at `node`, with its command and flags read in the scope of its function. Its event is left to the caller. */
+static bool read_install(struct walk *w, TSNode node, size_t callee)
 {
     const TSNode arguments = field(node, "arguments");
     TSNode command = positional(arguments, 0);
     if (is_absent(command))
         command = keyword(&w->r, arguments, "args");
     if (is_absent(command) || w->r.m->installs.count >= INSTALLS_MOST)
-        return;
+        return false;
     struct install_call call = {
         .text = folded_text(&w->r, node),
         .callee = CALLEES[callee].name,
@@ -673,9 +769,9 @@ static void take_install(struct walk *w, TSNode node, size_t callee)
     const str directory = is_absent(cwd) ? (str){NULL, 0} : constant_text(&w->r, cwd, w->function, &whole);
     if (!is_absent(env))
         take_env(w, &call, env, w->function, 0);
-    take_command(w, &call, CALLEES[callee].kind, command, directory);
+    take_commands(w, &call, CALLEES[callee].kind, command, directory);
     if (!has_install(&call.commands))
-        return;
+        return false;
     call.command = str_utf8(w->r.a, call.command);
     call.checked = CALLEES[callee].checks ||
                    constant_truth(&w->r, keyword(&w->r, arguments, "check"), w->function) == 1 ||
@@ -683,12 +779,131 @@ static void take_install(struct walk *w, TSNode node, size_t callee)
     struct install_call_list *list = &w->r.m->installs;
     if (!arena_room(w->r.a, list)) {
         w->well = false;
-        return;
+        return false;
     }
     list->items[list->count++] = call;
-    (void)add_event(w, EVENT_INSTALL, list->count - 1);
     if (w->function != SIZE_MAX)
         w->r.m->functions.items[w->function].installs = true;
+    return true;
+}
+
+static void take_install(struct walk *w, TSNode node, size_t callee)
+{
+    if (w->function != SIZE_MAX && w->wrappers.count < WRAPPERS_MOST &&
+        mentions_parameter(w, field(node, "arguments"))) {
+        if (arena_room(w->r.a, &w->wrappers))
+            w->wrappers.items[w->wrappers.count++] = (struct wrapper){.node = node,
+                                                                      .parameters = w->parameters,
+                                                                      .callee = callee,
+                                                                      .function = w->function,
+                                                                      .gpu = w->gpu,
+                                                                      .event = w->r.m->events.count,
+                                                                      .guard = w->guard,
+                                                                      .outer_name = w->outer_name};
+        else
+            w->well = false;
+    } else if (read_install(w, node, callee)) {
+        (void)add_event(w, EVENT_INSTALL, w->r.m->installs.count - 1);
+    }
+}
+
+static void remember_call(struct walk *w, TSNode arguments, str name)
+{
+    if (w->named_calls.count >= NAMED_CALLS_MOST || named_count(arguments) == 0)
+        return;
+    if (!arena_room(w->r.a, &w->named_calls)) {
+        w->well = false;
+        return;
+    }
+    w->named_calls.items[w->named_calls.count++] =
+        (struct named_call){arguments, name, w->function, w->r.m->events.count, w->guard};
+}
+
+/* What the parameters of a wrapper are in this call of it. */
+static void bind_parameters(struct walk *w, const struct wrapper *wrapper, const struct named_call *call)
+{
+    size_t position = 0;
+    for (size_t i = 0; i < named_count(wrapper->parameters) && i < 64; i++) {
+        const TSNode parameter = named_child(wrapper->parameters, i);
+        const str name = text_of(&w->r, parameter_name(parameter));
+        const TSNode otherwise = field(parameter, "value");
+        TSNode value = keyword(&w->r, call->arguments, str_c(w->r.a, name));
+        if (kind_of(parameter) == N_COMMENT || (position == 0 && str_eq(name, S("self"))))
+            continue;
+        if (is_absent(value))
+            value = positional(call->arguments, position);
+        position++;
+        struct binding *b = binding_entry(&w->r, name, wrapper->function, &w->well);
+        if (b)
+            *b = (struct binding){name, wrapper->function, is_absent(value) ? otherwise : value,
+                                  is_absent(value) ? wrapper->function : call->function,
+                                  !is_absent(value) || !is_absent(otherwise)};
+    }
+}
+
+static void add_late(struct walk *w, struct event event, size_t before)
+{
+    if (!arena_room(w->r.a, &w->late))
+        w->well = false;
+    else
+        w->late.items[w->late.count++] = (struct late_event){event, before};
+}
+
+/* Once all is walked: each wrapper for each of its calls; by itself when this module never calls it. */
+static void read_wrappers(struct walk *w)
+{
+    for (size_t i = 0; i < w->wrappers.count && w->well; i++) {
+        struct wrapper *wrapper = &w->wrappers.items[i];
+        const str name = w->r.m->functions.items[wrapper->function].name;
+        w->function = wrapper->function;
+        w->gpu = wrapper->gpu;
+        w->guard = wrapper->guard;
+        w->outer_name = wrapper->outer_name;
+        w->loop_items = (TSNode){0};
+        for (size_t c = 0; c < w->named_calls.count; c++) {
+            const struct named_call *call = &w->named_calls.items[c];
+            if (!str_eq(call->name, name) || call->function == wrapper->function)
+                continue;
+            wrapper->used = true;
+            bind_parameters(w, wrapper, call);
+            if (read_install(w, wrapper->node, wrapper->callee))
+                add_late(
+                    w, (struct event){EVENT_INSTALL, w->r.m->installs.count - 1, call->function, call->guard},
+                    call->event);
+        }
+        if (!wrapper->used && read_install(w, wrapper->node, wrapper->callee))
+            add_late(w, (struct event){EVENT_INSTALL, w->r.m->installs.count - 1, w->function, w->guard},
+                     wrapper->event);
+    }
+}
+
+static int by_event(const void *left, const void *right)
+{
+    const struct late_event *l = left, *r = right;
+    if (l->before != r->before)
+        return l->before < r->before ? -1 : 1;
+    return (l->event.index > r->event.index) - (l->event.index < r->event.index);
+}
+
+/* The late events, each at the place where it happens. */
+static void place_late_events(struct walk *w)
+{
+    struct event_list *events = &w->r.m->events;
+    const size_t count = events->count + w->late.count;
+    struct event *all = w->late.count ? arena_array(w->r.a, struct event, count) : NULL;
+    if (!all) {
+        w->well = w->well && w->late.count == 0;
+        return;
+    }
+    qsort(w->late.items, w->late.count, sizeof *w->late.items, by_event);
+    size_t n = 0, late = 0;
+    for (size_t i = 0; i <= events->count; i++) {
+        while (late < w->late.count && w->late.items[late].before <= i)
+            all[n++] = w->late.items[late++].event;
+        if (i < events->count)
+            all[n++] = events->items[i];
+    }
+    *events = (struct event_list){all, n, count};
 }
 
 /* ---- Calls ---- */
@@ -1110,12 +1325,8 @@ static void judge_returned(struct walk *w, TSNode node, unsigned depth)
 static void take_parameters(struct walk *w, struct gpu_function *gpu, TSNode parameters)
 {
     for (size_t i = 0; i < named_count(parameters) && i < 256; i++) {
-        TSNode child = named_child(parameters, i);
-        const TSNode name = field(child, "name");
-        child = is_absent(name) ? child : name;
-        if (kind_of(child) != N_IDENTIFIER && named_count(child) > 0)
-            child = named_child(child, 0);
-        w->well = strs_add(w->r.a, &gpu->parameters, text_of(&w->r, child)) && w->well;
+        const TSNode name = parameter_name(named_child(parameters, i));
+        w->well = strs_add(w->r.a, &gpu->parameters, text_of(&w->r, name)) && w->well;
     }
 }
 
@@ -1156,6 +1367,8 @@ static void visit_function(struct walk *w)
         break;
     }
     w->function = index;
+    w->parameters = field(node, "parameters");
+    w->loop_items = (TSNode){0};
     w->guard = (saved.guard & GUARD_TYPE_CHECKING) |
                GUARD_FUNCTION; /* what guards the definition does not guard a call of it */
     w->guard |= saved.guard & (GUARD_CONDITION | GUARD_TRY);
@@ -1163,6 +1376,9 @@ static void visit_function(struct walk *w)
     w->outer_name = full;
     visit_children(w);
     w->function = saved.function;
+    w->parameters = saved.parameters;
+    w->loop_items = saved.loop_items;
+    w->loop_name = saved.loop_name;
     w->guard = saved.guard;
     w->r.class_name = saved.r.class_name;
     w->outer_name = saved.outer_name;
@@ -1210,6 +1426,8 @@ static void take_call(struct walk *w, TSNode node)
         w->well = false;
         return;
     }
+    if (callee_kind == N_IDENTIFIER)
+        remember_call(w, arguments, callee);
     calls->items[calls->count++] = (struct py_call){callee};
     (void)add_event(w, EVENT_CALL, calls->count - 1);
     if (w->gpu != SIZE_MAX) {
@@ -1237,6 +1455,27 @@ static void visit_with(struct walk *w)
     visit_children_as(w, suppresses ? GUARD_TRY : 0);
 }
 
+/* A loop over a list that is written down runs for sure, and its name has values that are known. */
+static void visit_for(struct walk *w, TSNode node)
+{
+    const TSNode left = field(node, "left"), saved_items = w->loop_items;
+    const str saved_name = w->loop_name;
+    TSNode items = unparenthesized(field(node, "right"));
+    if (kind_of(items) == N_IDENTIFIER) {
+        const struct binding *b = binding_find(&w->r, text_of(&w->r, items), w->function);
+        items = b && b->known ? unparenthesized(b->value) : items;
+    }
+    const bool constant = kind_of(left) == N_IDENTIFIER &&
+                          (kind_of(items) == N_LIST || kind_of(items) == N_TUPLE) && named_count(items) > 0;
+    if (constant) {
+        w->loop_name = text_of(&w->r, left);
+        w->loop_items = items;
+    }
+    visit_children_as(w, constant ? 0 : GUARD_CONDITION);
+    w->loop_name = saved_name;
+    w->loop_items = saved_items;
+}
+
 static void visit(struct walk *w)
 {
     const TSNode node = ts_tree_cursor_current_node(&w->cursor);
@@ -1262,6 +1501,8 @@ static void visit(struct walk *w)
         visit_with(w);
         break;
     case N_FOR:
+        visit_for(w, node);
+        break;
     case N_WHILE:
     case N_MATCH:
     case N_CONDITIONAL:
@@ -1380,6 +1621,8 @@ bool python_read(arena *a, str source, bool whole, struct module_facts *m)
             visit(&w);
         else
             w.well = false;
+        read_wrappers(&w);
+        place_late_events(&w);
         ts_tree_cursor_delete(&w.cursor);
         ts_tree_delete(tree);
         well = w.well;
