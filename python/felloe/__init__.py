@@ -2,6 +2,9 @@
 CUDA.
 
     felloe.raster    differentiable rasterization for torch tensors (CPU, CUDA) and numpy arrays
+    felloe.surface   marching cubes, trilinear sampling
+    felloe.bake      textures from meshes: coverage, attributes, gutters, inpainting
+    felloe.asset     GLB, OBJ, PLY, STL, .splat and PNG files
     felloe.dropin    importing it lets 'import nvdiffrast.torch' work where that package is absent
 
 torch and numpy are used when the caller brings their arrays, and never needed to import this package.

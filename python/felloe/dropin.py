@@ -11,6 +11,14 @@ import sys
 # Top-level module -> where its stand-in is, relative to this package.
 MODULES = {
     "nvdiffrast": "compat/nvdiffrast",
+    "torchmcubes": "compat/torchmcubes",
+    "torchmcubes_module": "compat/torchmcubes_module",
+    "mcubes": "compat/mcubes",
+    "custom_rasterizer": "compat/custom_rasterizer",
+    "custom_rasterizer_kernel": "compat/custom_rasterizer_kernel",
+    "texture_baker": "compat/texture_baker",
+    "mesh_processor": "compat/mesh_processor",
+    "mesh_inpaint_processor": "compat/mesh_inpaint_processor",
 }
 
 
