@@ -426,7 +426,7 @@ static __device__ __forceinline__ tiled_pixel tiled_pixel_of(int width, int heig
     return p;
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, RASTERIZE_BACKWARD_BLOCKS)
     raster_rasterize_backward(const __grid_constant__ rasterize_backward_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, args.height);
@@ -796,20 +796,16 @@ template <int C> static __device__ __forceinline__ void texture_few(const textur
         const texture_level &l0 = args.level[lod.level0];
         const flat_taps t0 = flat_taps_at<C>(args, uv.x, uv.y, l0.width, l0.height);
         fetch_taps<C>(t0, l0.texels + flat_image<C>(args, pixel.image, lod.level0), tap);
-        if (lod.level1 == lod.level0) {
 #pragma unroll
-            for (int c = 0; c < C; c++)
-                out[c] = tap_sum<C>(t0, tap, c);
-        } else {
+        for (int c = 0; c < C; c++)
+            out[c] = tap_sum<C>(t0, tap, c);
+        if (lod.level1 != lod.level0) {
             const texture_level &l1 = args.level[lod.level1];
             const flat_taps t1 = flat_taps_at<C>(args, uv.x, uv.y, l1.width, l1.height);
-            float tap1[4][C];
-            fetch_taps<C>(t1, l1.texels + flat_image<C>(args, pixel.image, lod.level1), tap1);
+            fetch_taps<C>(t1, l1.texels + flat_image<C>(args, pixel.image, lod.level1), tap);
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                out[c] = tap_sum<C>(t0, tap, c);
-                out[c] += lod.fraction * (tap_sum<C>(t1, tap1, c) - out[c]);
-            }
+            for (int c = 0; c < C; c++)
+                out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
         }
     }
     store_row<C>(args.out + pixel.pixel * C, out);
@@ -822,7 +818,7 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture(const __
         texture_pixel(&args, pixel);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK, 4) raster_texture_flat(const __grid_constant__ texture_args args)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BLOCKS) raster_texture_flat(const __grid_constant__ texture_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
     if (!at.inside)
@@ -882,9 +878,10 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
                    ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
         }
     }
-    if (!l.grad.sum)
+    if (!__any_sync(FULL_WARP, live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
         return value;
     const int lane = lane_index();
+    live = live && l.grad.sum;
     float sum[4][C];
     int at[4];
 #pragma unroll
@@ -895,6 +892,22 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
             sum[k][c] = live ? share * taps.weight[k] * g[c] : 0.0f;
     }
     const int mine = live ? level : -1;
+    const unsigned lives = __ballot_sync(FULL_WARP, live);
+    const int source = __ffs(lives) - 1;
+    const int first0 = __shfl_sync(FULL_WARP, at[0], source), first3 = __shfl_sync(FULL_WARP, at[3], source);
+    const int first_level = __shfl_sync(FULL_WARP, mine, source);
+    const bool same = at[0] == first0 && at[3] == first3 && mine == first_level;
+    if (__all_sync(FULL_WARP, same || !live)) { /* background, or a texture seen large: or all would wait for one address */
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                sum[k][c] = warp_sum(sum[k][c]);
+            if (lane == source && at[k] >= 0)
+                add_texel<C>(l.grad.sum + (image + at[k]) / C * args.grad_stride, args.grad_stride, sum[k]);
+        }
+        return value;
+    }
 #pragma unroll
     for (int axis = 0; axis < 2; axis++) { /* right, then up */
         const int distance = axis ? 8 : 1, far0 = axis ? 2 : 1, near0 = 0, far1 = 3, near1 = axis ? 1 : 2;
@@ -966,7 +979,7 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture_backward
         texture_gradient(&args, pixel);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BACKWARD_BLOCKS)
     raster_texture_backward_flat(const __grid_constant__ texture_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
@@ -1152,11 +1165,27 @@ static __device__ __forceinline__ void examine_tile(const antialias_args &a, pai
     __syncthreads();
 }
 
-static __device__ __forceinline__ antialias_shares shares_at(const pair_tile &tile, int row, int column)
+/* Writes the block's pixels, a channel a thread: neighbouring threads touch neighbouring floats whatever the number of
+ * channels. C = 0: that number is not known beforehand. */
+template <int C>
+static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                  const float *from, float *to, bool gradient)
 {
-    const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1], tile.upper[row][column],
-                                     tile.upper[row + 1][column]};
-    return shares;
+    const int channels = C ? C : a.channels, columns = min(PAIR_SIDE, a.width - block.column);
+    const long long floats = (long long)a.width * channels;
+    for (int row = threadIdx.y; row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
+        const int i = blockIdx.y * PAIR_SIDE + row;
+        if (i >= a.height)
+            return;
+        const long long start = (((long long)block.image * a.height + i) * a.width + block.column) * channels;
+        for (unsigned k = threadIdx.x; k < (unsigned)(columns * channels); k += 32) {
+            const unsigned column = k / (unsigned)channels;
+            const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1],
+                                             tile.upper[row][column], tile.upper[row + 1][column]};
+            to[start + k] = gradient ? antialias_blend_gradient(from + start + k, channels, floats, shares)
+                                     : antialias_blend(from + start + k, channels, floats, shares);
+        }
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(const __grid_constant__ antialias_args args)
@@ -1164,13 +1193,10 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(co
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, false);
-    const int j = block.column + threadIdx.x;
-    for (int row = threadIdx.y; row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
-        const int i = blockIdx.y * PAIR_SIDE + row;
-        if (j < args.width && i < args.height)
-            antialias_pixel(&args, ((long long)block.image * args.height + i) * args.width + j,
-                            shares_at(tile, row, threadIdx.x));
-    }
+    if (args.channels == 3)
+        blend_tile<3>(args, tile, block, args.color, args.out, false);
+    else
+        blend_tile<0>(args, tile, block, args.color, args.out, false);
 }
 
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
@@ -1179,13 +1205,12 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, args.grad.sum != 0);
-    const int j = block.column + threadIdx.x;
-    for (int row = threadIdx.y; args.grad_color && row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
-        const int i = blockIdx.y * PAIR_SIDE + row;
-        if (j < args.width && i < args.height)
-            antialias_color_gradient(&args, ((long long)block.image * args.height + i) * args.width + j,
-                                     shares_at(tile, row, threadIdx.x));
-    }
+    if (!args.grad_color)
+        return;
+    if (args.channels == 3)
+        blend_tile<3>(args, tile, block, args.grad_out, args.grad_color, true);
+    else
+        blend_tile<0>(args, tile, block, args.grad_out, args.grad_color, true);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)

@@ -109,7 +109,7 @@ static void cover_face(struct cover_job *job, int image, long long face, int def
     const struct rasterize_args *a = job->args;
     float p[3][4];
     struct raster_triangle t = {.clipped = 0};
-    struct raster_wide wide;
+    struct raster_wide wide = {.n0 = 0.0};
     if (!raster_load(a, a->image_first + image, face, p))
         return;
     const int kind = raster_setup(a, p, &t);

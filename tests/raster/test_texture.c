@@ -1,5 +1,4 @@
 /* tests/raster/test_texture.c. Judge: worked-out numbers, and the transposes and limits that the definitions imply. */
-#include "context.h"
 #include "scene.h"
 
 static const float SMALL[] = {0, 1, 2, 3}; /* 2 x 2, row 0 first */

@@ -1334,18 +1334,21 @@ static void find_error(struct walk *w, TSNode root)
     ts_tree_cursor_delete(&cursor);
 }
 
-bool python_read(arena *a, str source, struct module_facts *m)
+bool python_read(arena *a, str source, bool whole, struct module_facts *m)
 {
+    struct sketch sketch;
     TSParser *parser = ts_parser_new();
     m->source = source;
-    if (!parser || !ts_parser_set_language(parser, tree_sitter_python())) {
+    if (!parser || !ts_parser_set_language(parser, tree_sitter_python()) ||
+        !python_sketch(a, source, whole, &sketch)) {
         if (parser)
             ts_parser_delete(parser);
         return false;
     }
     ts_parser_set_timeout_micros(parser, 5000000); /* a source made to be slow is not read */
-    TSTree *tree = ts_parser_parse_string(parser, NULL, source.p, (uint32_t)source.n);
+    TSTree *tree = ts_parser_parse_string(parser, NULL, sketch.text.p, (uint32_t)sketch.text.n);
     bool well = tree != NULL;
+    m->sketched = !sketch.whole;
     if (tree) {
         const TSNode root = ts_tree_root_node(tree);
         struct walk w = {.r = {.a = a, .m = m}, .function = SIZE_MAX, .gpu = SIZE_MAX, .well = true};
@@ -1353,6 +1356,10 @@ bool python_read(arena *a, str source, struct module_facts *m)
         m->line_count = ts_node_end_point(root).row + (size_t)1;
         if (m->parsed_with_errors)
             find_error(&w, root);
+        if (sketch.fault) {
+            m->parsed_with_errors = true;
+            m->first_error = (struct place){m->path, sketch.fault, 0};
+        }
         w.cursor = ts_tree_cursor_new(root);
         visit(&w);
         ts_tree_cursor_delete(&w.cursor);
