@@ -64,6 +64,17 @@ static str requirement_url(arena *a, str text)
     return requirement.url;
 }
 
+/* The word that holds the URL: "pip install https://..." is seen in notes. */
+static str url_word(str text)
+{
+    size_t first = str_find(text, S("://"));
+    if (first == SIZE_MAX)
+        return text;
+    while (first > 0 && !is_white(text.p[first - 1]))
+        first--;
+    return str_from_index(text, first);
+}
+
 /* Ends the text behind ".whl" when what follows is a query, a fragment, a marker or an option of pip's. A URL ends at a
  * query, a fragment or white space wherever they stand. */
 static str cut_behind(str text)
@@ -74,9 +85,12 @@ static str cut_behind(str text)
         if (c != '?' && c != '#' && c != ';' && !is_white(c))
             continue;
         const bool behind_wheel = str_ends(str_slice(text, 0, i), S(".whl"));
-        const char next =
-            behind_wheel ? reader_peek(&(struct reader){str_trim_left(str_from_index(text, i)), 0}) : 0;
-        const bool ends_wheel = behind_wheel && (!is_white(c) || next == ';' || next == '#' || next == '-');
+        if (!behind_wheel && !is_url)
+            continue;
+        const struct reader next = {behind_wheel ? str_trim_left(str_from_index(text, i)) : S(""), 0};
+        const bool goes_on =
+            reader_peek(&next) == ';' || reader_peek(&next) == '#' || reader_peek(&next) == '-';
+        const bool ends_wheel = behind_wheel && (!is_white(c) || goes_on);
         if (ends_wheel || (is_url && c != ';'))
             return str_slice(text, 0, i);
     }
@@ -93,7 +107,7 @@ static str last_segment(str path)
 
 static str file_name(arena *a, str text)
 {
-    const str coded = last_segment(cut_behind(requirement_url(a, str_trim(text))));
+    const str coded = last_segment(cut_behind(url_word(requirement_url(a, str_trim(text)))));
     return last_segment(url_decode(a, coded)); /* ".../o/dist%2Fx.whl" hides a folder */
 }
 
@@ -110,6 +124,8 @@ static bool split_set(arena *a, str field, struct strs *out)
     }
     return true;
 }
+
+static bool starts_with_digit(str s) { return s.n > 0 && is_digit(s.p[0]); }
 
 static bool is_identifier(str s)
 {
@@ -164,8 +180,9 @@ static bool split_fields(arena *a, str stem, struct wheel_name *out, str *tags, 
     size_t count = 0;
     while (rest.p && count <= FIELDS_MOST)
         (void)str_cut(rest, '-', &fields[count++], &rest);
-    const bool labelled =
-        count >= 6 && count <= FIELDS_MOST && is_label(fields[count - 1], fields[count - 2]);
+    /* A python tag starts with a letter, so a digit in the third field of six makes it a build tag. */
+    const bool may_have_label = count == FIELDS_MOST || (count == 6 && !starts_with_digit(fields[2]));
+    const bool labelled = may_have_label && is_label(fields[count - 1], fields[count - 2]);
     const size_t bare = count - labelled;
     if (bare != 5 && bare != 6)
         return refuse(why, str_format(a,
@@ -192,7 +209,7 @@ static bool read_fields(arena *a, struct wheel_name *out, const str *tags, str *
             why,
             str_format(a, "version '%.*s' is no PEP 440 version%s", STR_ARG(out->version_text),
                        str_contains(out->version_text, S("%2")) ? ": its '+' is percent-encoded twice" : ""));
-    if (out->build_tag.p && !(out->build_tag.n > 0 && is_digit(out->build_tag.p[0])))
+    if (out->build_tag.p && !starts_with_digit(out->build_tag))
         return refuse(why, str_format(a, "build tag '%.*s': expected a digit at its start%s",
                                       STR_ARG(out->build_tag),
                                       str_find_char(out->version_text, '+') != SIZE_MAX
@@ -215,6 +232,10 @@ bool wheel_name_parse(arena *a, str text, struct wheel_name *out, str *why)
     *out = (struct wheel_name){.file = name.file};
     if (name.file.n > NAME_LIMIT)
         return refuse(why, str_format(a, "%zu bytes long: expected at most %d", name.file.n, NAME_LIMIT));
+    for (size_t i = 0; i < name.file.n; i++)
+        if ((unsigned char)name.file.p[i] < ' ' || name.file.p[i] == 0x7f) /* "%00" in a URL, for one */
+            return refuse(
+                why, str_format(a, "control character %d at byte %zu of the name", name.file.p[i], i + 1));
     if (!str_ends(name.file, S(".whl")))
         return refuse(why, S("not a wheel: expected a name that ends in .whl"));
     if (!split_fields(a, str_slice(name.file, 0, name.file.n - 4), &name, tags, why) ||

@@ -1,6 +1,6 @@
-/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491), versions (PEP 440), tags (PEP 425, 600, 656),
- * requirements and markers (PEP 508), and what CUDA wheels put into their local versions. No I/O. Results point into the
- * text given or into the arena. */
+/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491, 825), versions (PEP 440), tags (PEP 425, 600, 656),
+ * requirements and markers (PEP 508), the files of a wheel's *.dist-info, and what CUDA wheels put into their local
+ * versions. No I/O but data/dialects.yaml, once per process. Results point into the text given or into the arena. */
 #ifndef FELLOE_WHEEL_H
 #define FELLOE_WHEEL_H
 
@@ -24,12 +24,11 @@ struct version {
     uint64_t epoch;
     uint64_t *release; /* at least one part; numbers beyond 64 bits are refused */
     size_t release_count;
-    enum version_pre pre;
-    uint64_t pre_number;
-    bool has_post, has_dev;
-    uint64_t post, dev;
+    uint64_t pre_number, post, dev;
     struct version_segment *local;
     size_t local_count;
+    enum version_pre pre;
+    bool has_post, has_dev;
 };
 
 /* False when text is no PEP 440 version (then out is untouched). Cost: one pass, one or two pieces of memory. */
@@ -171,5 +170,47 @@ str marker_text(arena *a, const struct marker *m);           /* "" for NULL; rea
 str requirement_text(arena *a, const struct requirement *r); /* reads back as the same requirement */
 /* "column 12: expected a closing quote, found '...'", for what the four parsers with *at and *expected refuse. */
 str parse_error_text(arena *a, str text, size_t at, const char *expected);
+
+/* ---- What a wheel says inside: the files of its *.dist-info ---- */
+struct wheel_need { /* a Requires-Dist */
+    str text;
+    size_t line;
+    bool valid; /* old metadata has some that no standard allows; then requirement is empty */
+    struct requirement requirement;
+};
+struct wheel_metadata { /* METADATA (core metadata); texts lie in the file or, when folded, in the arena */
+    str metadata_version, name, version_text, summary,
+        requires_python; /* absent when the file does not have them */
+    struct version version;
+    bool python_valid; /* requires_python is a set of specifiers, or absent */
+    struct specs python;
+    struct wheel_need *items; /* in file order */
+    size_t count, capacity;
+    struct strs extras; /* Provides-Extra */
+};
+struct wheel_facts {                     /* WHEEL */
+    str wheel_version, generator, build; /* absent when the file does not have them */
+    bool is_pure;                        /* Root-Is-Purelib */
+    struct strs tags;                    /* "cp312-cp312-linux_x86_64", one a line of the file */
+};
+struct record_entry { /* a line of RECORD */
+    str path;
+    str algorithm, digest; /* "sha256" and base64 as written; absent in the line of RECORD itself */
+    bool has_size;
+    uint64_t size;
+};
+struct record {
+    struct record_entry *items;
+    size_t count, capacity;
+};
+/* False with *line (from 1) and *why. METADATA needs a Name and a Version that is one; WHEEL a Wheel-Version and a Tag. */
+bool metadata_parse(arena *a, span file, struct wheel_metadata *out, size_t *line, str *why);
+bool wheel_facts_parse(arena *a, span file, struct wheel_facts *out, size_t *line, str *why);
+bool record_parse(arena *a, span file, struct record *out, size_t *line, str *why);
+/* The 32 bytes of a sha256 entry; false for another algorithm and for what is no unpadded URL-safe base64 of 32 bytes. */
+bool record_sha256(const struct record_entry *entry, uint8_t digest[32]);
+/* Whether the Tag lines are the cross product of the name's sets. If not, *odd is a tag that only one of the two has;
+ * absent when there are more than 4,096 of them, which no wheel has. */
+bool wheel_tags_agree(arena *a, const struct wheel_facts *facts, const struct tag_set *name, str *odd);
 
 #endif
