@@ -59,8 +59,8 @@ static void add_cause(struct cli *cli, struct buf *b, const struct cause *c)
     const size_t width = (size_t)cli->term.width;
     const bool color = cli->term.color_out;
     buf_add(b, term_paint(a, color, STYLES[c->severity], term_safe(a, c->label)));
-    buf_format(b, " (%s, %.0f %%) at line %zu: %.*s\n", finding_kind(c->code)->code, 100 * c->confidence, c->line,
-               STR_ARG(term_safe(a, c->what)));
+    buf_format(b, " (%s, %.0f %%) at line %zu: %.*s\n", finding_kind(c->code)->code, 100 * c->confidence,
+               c->line, STR_ARG(term_safe(a, c->what)));
     str rest = c->excerpt, line;
     for (size_t i = 0; i < 8 && str_next_line(&rest, &line); i++)
         buf_format(b, "  | %.*s\n", STR_ARG(term_safe(a, str_slice(line, 0, 300))));
@@ -105,8 +105,8 @@ static bool read_log(struct cli *cli, struct doctor *d, const struct options *o)
     const str path = from_stdin ? S("standard input") : str_from(o->log);
     const int fd = from_stdin ? STDIN_FILENO : open(o->log, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return finding_fatal(cli->findings, EXIT_INPUT, F001, (struct place){.file = path}, "cannot be opened: %s",
-                             strerror(errno));
+        return finding_fatal(cli->findings, EXIT_INPUT, F001, (struct place){.file = path},
+                             "cannot be opened: %s", strerror(errno));
     const bool read = doctor_read(d, fd, path, cli->findings);
     if (!from_stdin)
         (void)close(fd);
@@ -197,17 +197,20 @@ static const struct argp_option OPTIONS[] = {
 const struct command COMMAND_DOCTOR = {
     .name = "doctor",
     .summary = "Name the cause of a failed build or run from its log, and the fix",
-    .description =
-        "Reads a build or run log (plain, gzip or UTF-16; '-' or nothing: standard input) and names the most probable root "
-        "cause first. An error that only follows from an earlier one is left out. Confidence says how often such evidence "
-        "is right; an error that is not known is shown as such.\n\n"
-        "After '--' it runs a command, passes its output through and keeps its exit code; when the command fails it "
-        "diagnoses what it printed.",
+    .description = "Reads a build or run log (plain, gzip or UTF-16; '-' or nothing: standard input) and "
+                   "names the most probable root "
+                   "cause first. An error that only follows from an earlier one is left out. Confidence says "
+                   "how often such evidence "
+                   "is right; an error that is not known is shown as such.\n\n"
+                   "After '--' it runs a command, passes its output through and keeps its exit code; when "
+                   "the command fails it "
+                   "diagnoses what it printed.",
     .arguments = "[LOG|-] | -- COMMAND...",
     .options = OPTIONS,
     .examples = "felloe doctor build.log\n"
                 "docker logs -f app 2>&1 | felloe doctor --follow -\n"
                 "felloe doctor -- pip install ./custom_rasterizer",
-    .exit_codes = "0 no cause of severity error, 1 there is one, 2 usage, 3 unreadable or damaged log; with a command: its own",
+    .exit_codes = "0 no cause of severity error, 1 there is one, 2 usage, 3 unreadable or damaged log; with "
+                  "a command: its own",
     .run = run,
 };

@@ -34,7 +34,10 @@ struct decoder *decoder_new(decoder_sink sink, void *context)
 }
 
 void decoder_free(struct decoder *d) { free(d); }
-bool decoder_is_plain(const struct decoder *d) { return d->opened && !d->gzip && d->decoding == DECODE_PLAIN; }
+bool decoder_is_plain(const struct decoder *d)
+{
+    return d->opened && !d->gzip && d->decoding == DECODE_PLAIN;
+}
 
 static size_t utf8_put(uint32_t c, uint8_t *out)
 {
@@ -72,7 +75,7 @@ static void utf16_feed(struct decoder *d, span bytes)
         }
         d->has_odd = false;
         const uint32_t unit = d->decoding == DECODE_UTF16LE ? (uint32_t)(d->odd | bytes.p[i] << 8)
-                                                             : (uint32_t)(d->odd << 8 | bytes.p[i]);
+                                                            : (uint32_t)(d->odd << 8 | bytes.p[i]);
         if (n + 8 > sizeof out) {
             d->sink(d->context, (span){out, n});
             n = 0;

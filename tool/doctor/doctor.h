@@ -22,7 +22,7 @@ struct cause {
     enum severity severity;
     double confidence; /* 0..1: how often such evidence is right */
     size_t line;       /* from 1, as an editor counts */
-    str excerpt;       /* the line, without its end and escape sequences; for an unknown error its first block */
+    str excerpt; /* the line, without its end and escape sequences; for an unknown error its first block */
     str what, why, fix;
     str subject; /* a file, module or package the line names; may be absent */
 };
@@ -57,7 +57,7 @@ bool doctor_run(struct doctor *d, char *const *argv, int *exit_code, findings *f
 
 /* Follows a growing file, or standard input when path is "-": shrinking or replacement starts it anew. `found` gets each cause
  * when it is first known, within half a second of its line. Ends at the end of a pipe, or when interrupted. */
-bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, const struct cause *cause), void *context,
-                   findings *f);
+bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, const struct cause *cause),
+                   void *context, findings *f);
 
 #endif

@@ -50,7 +50,8 @@ static int reopened(const char *path, int fd)
     const off_t at = lseek(fd, 0, SEEK_CUR);
     if (at > here.st_size)
         (void)lseek(fd, 0, SEEK_SET);
-    if (stat(path, &there) != 0 || (there.st_ino == here.st_ino && there.st_dev == here.st_dev) || at < here.st_size)
+    if (stat(path, &there) != 0 || (there.st_ino == here.st_ino && there.st_dev == here.st_dev) ||
+        at < here.st_size)
         return fd;
     const int next = open(path, O_RDONLY | O_CLOEXEC);
     if (next < 0)
@@ -59,8 +60,8 @@ static int reopened(const char *path, int fd)
     return next;
 }
 
-bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, const struct cause *cause), void *context,
-                   findings *f)
+bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, const struct cause *cause),
+                   void *context, findings *f)
 {
     const bool from_stdin = str_eq(path, S("-"));
     arena *a = arena_new(0);
@@ -68,7 +69,8 @@ bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, cons
     struct following w = {.doctor = d, .told_in = a, .found = found, .context = context};
     int fd = from_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        (void)finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be opened: %s", strerror(errno));
+        (void)finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be opened: %s",
+                            strerror(errno));
         arena_free(a);
         return false;
     }
@@ -86,7 +88,8 @@ bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, cons
         if (regular || ready.revents)
             got = read(fd, bytes, PIECE);
         if (got < 0 && errno != EINTR && errno != EAGAIN) {
-            good = finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be read: %s", strerror(errno));
+            good = finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be read: %s",
+                                 strerror(errno));
             break;
         }
         if (got > 0) {
@@ -148,8 +151,8 @@ static bool start(char *const *argv, const int pipes[2][2], pid_t *child, findin
     const int error = posix_spawnp(child, argv[0], &actions, &attributes, argv, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
-    return error == 0 || finding_fatal(f, 5, F008, (struct place){.file = str_from(argv[0])}, "cannot be started: %s",
-                                       strerror(error));
+    return error == 0 || finding_fatal(f, 5, F008, (struct place){.file = str_from(argv[0])},
+                                       "cannot be started: %s", strerror(error));
 }
 
 static void pass_on(int fd, span bytes)

@@ -7,7 +7,11 @@
 static const struct {
     const char *name;
     enum rule_role role;
-} ROLES[] = {{"box", ROLE_BOX}, {"traceback", ROLE_TRACEBACK}, {"chain", ROLE_CHAIN}, {"error", ROLE_ERROR}, {"hang", ROLE_HANG}};
+} ROLES[] = {{"box", ROLE_BOX},
+             {"traceback", ROLE_TRACEBACK},
+             {"chain", ROLE_CHAIN},
+             {"error", ROLE_ERROR},
+             {"hang", ROLE_HANG}};
 
 struct loading {
     arena *a;
@@ -18,14 +22,15 @@ struct loading {
 
 static bool fault(const struct loading *l, const struct yaml *at, const char *what, str detail)
 {
-    return finding_fatal(l->f, 3, F005, (struct place){l->path, at ? at->line : 0, at ? at->column : 0}, "%s%.*s", what,
-                         STR_ARG(detail));
+    return finding_fatal(l->f, 3, F005, (struct place){l->path, at ? at->line : 0, at ? at->column : 0},
+                         "%s%.*s", what, STR_ARG(detail));
 }
 
 static bool read_code(const struct loading *l, const struct yaml *map, enum finding_code *code)
 {
     const str name = yaml_str(map, "code");
-    return !name.p || finding_by_name(name, code) || fault(l, yaml_get(map, "code"), "there is no finding ", name);
+    return !name.p || finding_by_name(name, code) ||
+           fault(l, yaml_get(map, "code"), "there is no finding ", name);
 }
 
 static bool read_severity(const struct loading *l, const struct yaml *map, enum severity *severity)
@@ -164,7 +169,8 @@ static bool link_rules(struct loading *l, const struct yaml *list, size_t first)
         const struct yaml *map = &list->items[i];
         struct rule *rule = &k->rules[first + i];
         if (!read_set(l, map, "near", &rule->near) || !read_set(l, map, "before", &rule->before) ||
-            !read_set(l, map, "unless", &rule->unless) || !read_set(l, map, "recovered_by", &rule->recovered_by))
+            !read_set(l, map, "unless", &rule->unless) ||
+            !read_set(l, map, "recovered_by", &rule->recovered_by))
             return false;
         for (size_t n = 0; n < rule->near.count; n++) {
             struct rule_set *of = &k->rules[rule->near.items[n]].near_of;
@@ -243,13 +249,14 @@ static bool compile(struct loading *l)
     hs_compile_error_t *error = NULL;
     if (!texts || !flags || !ids)
         return finding_add(l->f, F006, l->path, "too many patterns");
-    if (hs_compile_multi(texts, flags, ids, (unsigned)k->pattern_count, HS_MODE_BLOCK, NULL, &k->database, &error) ==
-        HS_SUCCESS)
+    if (hs_compile_multi(texts, flags, ids, (unsigned)k->pattern_count, HS_MODE_BLOCK, NULL, &k->database,
+                         &error) == HS_SUCCESS)
         return true;
     const size_t at = error && error->expression >= 0 ? (size_t)error->expression : 0;
     const str pattern = at < k->pattern_count ? k->patterns[at] : S("");
-    (void)finding_fatal(l->f, 3, F005, (struct place){.file = l->path}, "pattern '%.*s' of %.*s: %s", STR_ARG(pattern),
-                        STR_ARG(k->rules[k->rule_of[at]].id), error ? error->message : "out of memory");
+    (void)finding_fatal(l->f, 3, F005, (struct place){.file = l->path}, "pattern '%.*s' of %.*s: %s",
+                        STR_ARG(pattern), STR_ARG(k->rules[k->rule_of[at]].id),
+                        error ? error->message : "out of memory");
     (void)hs_free_compile_error(error);
     return false;
 }
@@ -302,7 +309,8 @@ struct knowledge *knowledge_load(arena *a, findings *f)
     struct knowledge *k = arena_array(a, struct knowledge, 1);
     struct loading l = {.a = a, .k = k, .f = f};
     struct yaml root;
-    if (!k || !data_yaml(a, "failures.yaml", &root, &l.path, f) || !read_labels(&l, yaml_get(&root, "labels")))
+    if (!k || !data_yaml(a, "failures.yaml", &root, &l.path, f) ||
+        !read_labels(&l, yaml_get(&root, "labels")))
         return NULL;
     const struct yaml *scenes = yaml_get(&root, "scenes"), *failures = yaml_get(&root, "failures");
     if (!scenes || !failures || scenes->kind != YAML_LIST || failures->kind != YAML_LIST) {
@@ -317,9 +325,10 @@ struct knowledge *knowledge_load(arena *a, findings *f)
             return NULL;
         k->rule_count++;
     }
-    if (!k->rules || !link_rules(&l, failures, scenes->count) || !scene(&l, "pip-install", &k->pip_install) || !scene(&l, "install-done", &k->install_done) ||
-        !scene(&l, "install-failed", &k->install_failed) || !scene(&l, "app-running", &k->app_running) ||
-        !scene(&l, "retried", &k->retried) || !gather_patterns(&l))
+    if (!k->rules || !link_rules(&l, failures, scenes->count) || !scene(&l, "pip-install", &k->pip_install) ||
+        !scene(&l, "install-done", &k->install_done) || !scene(&l, "install-failed", &k->install_failed) ||
+        !scene(&l, "app-running", &k->app_running) || !scene(&l, "retried", &k->retried) ||
+        !gather_patterns(&l))
         return NULL;
     const str cached = cache_path(a, k, f);
     if (cached.p && load_cached(a, k, cached))

@@ -6,7 +6,8 @@
 
 enum { NEAREST = 3 };
 /* Confidence is the share of right answers that a wording gave; two unrelated strong causes can't both be the root. */
-static const double STRONG = 0.8, RIVAL_CAP = 0.78, EASED = 0.6, WARNED = 0.5, RECOVERED = 0.5;
+static const double STRONG = 0.8, RIVAL_CAP = 0.78, EASED = 0.6, WARNED = 0.5, RECOVERED = 0.5,
+                    DISPUTES = 0.7;
 
 struct candidate {
     const struct rule *rule;
@@ -15,6 +16,7 @@ struct candidate {
     double confidence;
     enum severity severity;
     bool folded;
+    bool disputed; /* the same line reads almost as well as another cause of its stage */
 };
 
 /* ---- Values and sentences ---- */
@@ -78,28 +80,24 @@ static str value_of(arena *a, const struct candidate *c, str name)
 static str fill(arena *a, const struct candidate *c, str text)
 {
     struct buf b = {.a = a};
-    str head, tail = text;
-    while (tail.p && str_cut(tail, '{', &head, &tail)) {
+    str head, inside, rest = text;
+    while (str_cut(rest, '{', &head, &rest)) {
         buf_add(&b, head);
-        str inside, otherwise = {NULL, 0}, rest;
-        if (!str_cut(tail, '}', &inside, &rest)) {
-            buf_char(&b, '{');
-            continue;
-        }
-        str name = inside;
+        if (!str_cut(rest, '}', &inside, &rest))
+            break;
+        str name, otherwise;
         (void)str_cut(inside, '|', &name, &otherwise);
         const str value = value_of(a, c, name);
         buf_add(&b, value.p ? value : otherwise.p ? otherwise : S("something"));
-        tail = rest;
     }
-    if (tail.p)
-        buf_add(&b, tail);
+    buf_add(&b, head); /* what follows the last brace */
     return str_utf8(a, str_copy(a, buf_str(&b)));
 }
 
 static str subject_of(arena *a, const struct candidate *c)
 {
-    static const char *const NAMES[] = {"file", "module", "library", "wheel", "package", "header", "program", "name"};
+    static const char *const NAMES[] = {"file",    "module", "library", "wheel",
+                                        "package", "header", "program", "name"};
     for (size_t i = 0; i < COUNT(NAMES); i++) {
         const str value = value_of(a, c, str_from(NAMES[i]));
         if (value.p)
@@ -152,7 +150,8 @@ static bool lists_package(str line, str package)
             n++;
         }
         const char before = i ? line.p[i - 1] : ' ', after = line.p[i + n];
-        if (n == package.n && (before == ' ' || before == '/') && (after == '-' || after == ' ' || after == '='))
+        if (n == package.n && (before == ' ' || before == '/') &&
+            (after == '-' || after == ' ' || after == '='))
             return true;
     }
     return false;
@@ -248,8 +247,13 @@ static void fold(struct candidate *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count && !list[i].folded; j++)
-            if (i != j && !list[j].folded && follows_from(&list[i], &list[j]))
+            if (i != j && !list[j].folded && follows_from(&list[i], &list[j])) {
                 list[i].folded = true;
+                list[j].disputed = list[j].disputed || (list[i].event->line == list[j].event->line &&
+                                                        list[i].confidence >= DISPUTES &&
+                                                        str_eq(list[i].rule->label->stage, S("memory")) &&
+                                                        str_eq(list[j].rule->label->stage, S("memory")));
+            }
 }
 
 /* One candidate a label: the most confident, the earliest of equals. */
@@ -316,7 +320,8 @@ static str nearest_known(arena *a, const struct doctor_state *s)
     for (size_t i = 0; i < k->rule_count; i++) {
         if (!k->rules[i].label)
             continue;
-        size_t mine = 100 * shared_words(s->unknown.text, &k->rules[i].match) / (4 + k->rules[i].match.count), at = i;
+        size_t mine = 100 * shared_words(s->unknown.text, &k->rules[i].match) / (4 + k->rules[i].match.count),
+               at = i;
         for (size_t j = 0; j < NEAREST; j++)
             if (mine > score[j]) {
                 const size_t old = score[j], old_at = best[j];
@@ -338,8 +343,8 @@ static void add_unknown(arena *a, const struct doctor_state *s, struct cause_lis
 {
     const struct knowledge *k = s->knowledge;
     const size_t line = s->unknown.line;
-    const bool went_on = s->rules[k->app_running].last_line > line || s->rules[k->install_done].last_line > line ||
-                         s->rules[k->retried].last_line > line;
+    const bool went_on = s->rules[k->app_running].last_line > line ||
+                         s->rules[k->install_done].last_line > line || s->rules[k->retried].last_line > line;
     if (went_on || !arena_room(a, out))
         return;
     out->items[out->count++] = (struct cause){
@@ -352,7 +357,8 @@ static void add_unknown(arena *a, const struct doctor_state *s, struct cause_lis
         .excerpt = str_utf8(a, s->unknown.text),
         .what = S("an error that is not known here; this is the first one of the log"),
         .why = nearest_known(a, s),
-        .fix = S("Read the log from this line on; if it is a kind of failure that others meet too, add it to data/failures.yaml."),
+        .fix = S("Read the log from this line on; if it is a kind of failure that others meet too, add it to "
+                 "data/failures.yaml."),
     };
 }
 
@@ -380,7 +386,8 @@ void doctor_rank(arena *a, const struct doctor_state *s, struct cause_list *out)
             .failure = c->rule->id,
             .code = c->rule->code,
             .severity = c->severity,
-            .confidence = strong > 1 && c->confidence > RIVAL_CAP ? RIVAL_CAP : c->confidence,
+            .confidence =
+                (strong > 1 || c->disputed) && c->confidence > RIVAL_CAP ? RIVAL_CAP : c->confidence,
             .line = c->event->line,
             .excerpt = str_utf8(a, str_trim_right(c->event->text)),
             .what = fill(a, c, c->rule->what),

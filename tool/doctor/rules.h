@@ -50,7 +50,8 @@ struct knowledge {
     size_t *rule_of; /* of each pattern */
     str *patterns;   /* as given to the matcher */
     size_t pattern_count;
-    size_t pip_install, install_done, install_failed, app_running, retried; /* scenes that the ranking itself asks for */
+    size_t pip_install, install_done, install_failed, app_running,
+        retried; /* scenes that the ranking itself asks for */
     hs_database_t *database;
 };
 

@@ -28,16 +28,16 @@ struct doctor {
     char *clean;     /* the block without escapes */
     uint32_t *extra; /* line ends in clean that are not counted */
     size_t extra_count;
-    size_t unit;       /* of the process or traceback that the current line belongs to */
-    bool chain;        /* the next traceback belongs to the same unit */
-    str package;       /* that pip is building */
+    size_t unit; /* of the process or traceback that the current line belongs to */
+    bool chain;  /* the next traceback belongs to the same unit */
+    str package; /* that pip is building */
     char package_room[80];
     size_t base; /* lines before the block */
     double silence_s;
 
     /* while a block is matched */
     str text;
-    size_t counted_to, counted; /* line ends before text.p + counted_to */
+    size_t counted_to, counted;        /* line ends before text.p + counted_to */
     size_t line_start, line_end, line; /* the line of the last hit */
     size_t extra_at;
 };
@@ -66,7 +66,8 @@ struct doctor *doctor_new(arena *a, const struct knowledge *k, const struct doct
     struct doctor *d = arena_array(a, struct doctor, 1);
     if (!d)
         return NULL;
-    *d = (struct doctor){.a = a, .k = k, .state = {.knowledge = k, .target = options ? options->target : NULL}};
+    *d = (struct doctor){
+        .a = a, .k = k, .state = {.knowledge = k, .target = options ? options->target : NULL}};
     d->state.rules = arena_array(a, struct rule_state, k->rule_count);
     d->block = arena_array(a, char, BLOCK + OVERLAP);
     d->clean = arena_array(a, char, BLOCK + OVERLAP);
@@ -108,9 +109,9 @@ static bool is_quoted_source(str line)
         digits++;
     if (digits && digits < 8 && str_starts(str_trim_left(str_from_index(s, digits)), S("|")))
         return true;
-    static const str STARTS[] = {S_INIT("raise "),  S_INIT("print("),        S_INIT("logger."), S_INIT("logging."),
-                                 S_INIT("assert "), S_INIT("warnings.warn("), S_INIT("#"),       S_INIT("if "),
-                                 S_INIT("except ")};
+    static const str STARTS[] = {S_INIT("raise "),   S_INIT("print("),  S_INIT("logger."),
+                                 S_INIT("logging."), S_INIT("assert "), S_INIT("warnings.warn("),
+                                 S_INIT("#"),        S_INIT("if "),     S_INIT("except ")};
     for (size_t i = 0; i < COUNT(STARTS); i++)
         if (str_starts(s, STARTS[i]))
             return true;
@@ -119,8 +120,8 @@ static bool is_quoted_source(str line)
 
 static bool refused(const struct rule *rule, str line)
 {
-    for (size_t i = 0; i < rule->not.count; i++)
-        if (str_contains(line, rule->not.items[i]))
+    for (size_t i = 0; i < rule->not .count; i++)
+        if (str_contains(line, rule->not .items[i]))
             return true;
     return false;
 }
@@ -182,9 +183,9 @@ static str line_at(const struct doctor *d, size_t start)
 /* How long the log was silent after the line, when what follows is the end of something; 0: it was not. */
 static double gap_after(const struct doctor *d, str line)
 {
-    static const str ENDS[] = {S_INIT("abort"),   S_INIT("timeout"), S_INIT("timed out"), S_INIT("stop"),
-                               S_INIT("shut"),    S_INIT("kill"),    S_INIT("terminat"),  S_INIT("restart"),
-                               S_INIT("disconnect")};
+    static const str ENDS[] = {S_INIT("abort"),    S_INIT("timeout"), S_INIT("timed out"),
+                               S_INIT("stop"),     S_INIT("shut"),    S_INIT("kill"),
+                               S_INIT("terminat"), S_INIT("restart"), S_INIT("disconnect")};
     const double from = clock_of(line);
     const str next = line_at(d, d->line_end + 1);
     const double to = next.p ? clock_of(next) : -1;
@@ -200,7 +201,8 @@ static double gap_after(const struct doctor *d, str line)
 /* Remembers which package pip works on: the word after one of these. */
 static void note_package(struct doctor *d, str line)
 {
-    static const str BEFORE[] = {S_INIT("Building wheel for "), S_INIT("Collecting "), S_INIT("Building wheels for collected packages: "),
+    static const str BEFORE[] = {S_INIT("Building wheel for "), S_INIT("Collecting "),
+                                 S_INIT("Building wheels for collected packages: "),
                                  S_INIT("Failed building wheel for ")};
     for (size_t i = 0; i < COUNT(BEFORE); i++) {
         const size_t at = str_find(line, BEFORE[i]);
@@ -235,7 +237,8 @@ static void scene_hit(struct doctor *d, size_t index, const struct rule *rule, s
             for (size_t i = 1; i < BLOCK_LINES && end < d->text.n; i++)
                 end = (size_t)(line_at(d, end + 1).n) + end + 1;
             const str block = str_slice(d->text, d->line_start, end < d->text.n ? end : d->text.n);
-            d->state.unknown = (struct event){.line = d->line, .text = str_copy(d->a, str_slice(block, 0, EXCERPT_LIMIT))};
+            d->state.unknown =
+                (struct event){.line = d->line, .text = str_copy(d->a, str_slice(block, 0, EXCERPT_LIMIT))};
         }
         break;
     case ROLE_NONE:
@@ -271,7 +274,8 @@ static void failure_hit(struct doctor *d, const struct rule *rule, struct rule_s
     struct event event = {.line = d->line, .unit = d->unit};
     if (rule->role == ROLE_HANG && (event.gap_s = gap_after(d, line)) == 0)
         return;
-    event.warning = !rule->warns && (has_word_nocase(line, S("warning")) || has_word_nocase(line, S("warn ")));
+    event.warning =
+        !rule->warns && (has_word_nocase(line, S("warning")) || has_word_nocase(line, S("warn ")));
     event.eased = d->state.rules[d->k->retried].last_line == d->line;
     const bool waits = rule->near.count && !came_within(d, &rule->near, rule->within);
     if (is_new || waits) {
@@ -326,7 +330,8 @@ static void move_to(struct doctor *d, size_t at)
     d->line = d->base + d->counted - d->extra_at + 1;
 }
 
-static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *context)
+static int on_match(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
+                    void *context)
 {
     (void)from;
     (void)flags;
@@ -354,7 +359,8 @@ static void look_at(struct doctor *d, size_t n)
     d->text = (str){d->block, n};
     d->extra_count = 0;
     if (memchr(d->block, 0x1B, n) || memchr(d->block, '\r', n)) {
-        const size_t cleaned = clean_text((span){(const uint8_t *)d->block, n}, d->clean, d->extra, &d->extra_count);
+        const size_t cleaned =
+            clean_text((span){(const uint8_t *)d->block, n}, d->clean, d->extra, &d->extra_count);
         d->text = (str){d->clean, cleaned};
     }
     d->counted_to = d->counted = d->extra_at = 0;
@@ -415,7 +421,8 @@ bool doctor_read(struct doctor *d, int fd, str path, findings *f)
         if (got < 0 && errno == EINTR && !interrupted())
             continue;
         if (got < 0)
-            return finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be read: %s", strerror(errno));
+            return finding_fatal(f, 3, F001, (struct place){.file = path}, "cannot be read: %s",
+                                 strerror(errno));
         if (got == 0)
             return true;
         if (!plain) {
@@ -456,4 +463,7 @@ bool doctor_end(struct doctor *d, str path, findings *f)
                                  "the gzip stream is damaged or cut; the causes hold for what comes before");
 }
 
-void doctor_causes(arena *a, const struct doctor *d, struct cause_list *out) { doctor_rank(a, &d->state, out); }
+void doctor_causes(arena *a, const struct doctor *d, struct cause_list *out)
+{
+    doctor_rank(a, &d->state, out);
+}
