@@ -185,7 +185,9 @@ static void weigh(const struct doctor_state *s, struct candidate *c)
     if (str_eq(rule->label->stage, S("obtaining")) || str_eq(rule->label->stage, S("compiling")) ||
         str_eq(rule->label->name, S("cpu-only-build")))
         harmless = harmless || installed_later(s, c);
-    if (c->event->eased || harmless) {
+    /* A retry or a fall-back speaks of the line before it, unless the install fails after all. */
+    const bool eased = c->event->eased && s->rules[s->knowledge->install_failed].last_line <= c->event->line;
+    if (eased || harmless) {
         c->confidence *= harmless ? RECOVERED : EASED;
         c->severity = c->severity > SEVERITY_WARNING ? SEVERITY_WARNING : c->severity;
     }
@@ -224,23 +226,24 @@ static bool names(const struct rule *rule, const struct rule *root)
            strs_has(&rule->follows, root->id);
 }
 
-/* c is only a consequence (or a weaker reading of the same line) of root. */
+/* c is only a consequence (or a weaker reading of the same line) of root. What a root was made good by made its consequences
+ * good as well, so the rules' own confidence and severity count here; a warning line is no root of an error. */
 static bool follows_from(const struct candidate *c, const struct candidate *root)
 {
     const struct rule *rule = c->rule, *other = root->rule;
     if (rule == other || rule->label == other->label)
         return false;
-    if (root->severity < c->severity && root->severity < SEVERITY_WARNING)
-        return false;
-    if (c->event->line == root->event->line && c->confidence < root->confidence)
+    if (c->event->line == root->event->line && rule->confidence < other->confidence)
         return true;
-    if (rule->follows_any && (!other->follows_any || c->confidence < root->confidence))
-        return root->severity >= c->severity;
+    if (other->severity < rule->severity || (root->event->warning && !c->event->warning))
+        return false;
+    if (rule->follows_any && (!other->follows_any || rule->confidence < other->confidence))
+        return true;
     if (names(rule, other) && root->event->line <= c->state->last_event_line + 40)
-        return root->severity >= c->severity || root->confidence >= c->confidence;
+        return true;
     /* One unit is one process, or one chain of exceptions: its first error is the root of the later ones. */
     return c->event->unit == root->event->unit && c->event->unit && root->event->line < c->event->line &&
-           root->confidence >= STRONG && root->severity >= c->severity && !names(other, rule);
+           other->confidence >= STRONG && !names(other, rule);
 }
 
 static void fold(struct candidate *list, size_t count)

@@ -261,7 +261,7 @@ static void scene_hit(struct doctor *d, size_t index, const struct rule *rule, s
         for (size_t i = 0; i < d->k->rule_count; i++) { /* it speaks of what came just before */
             struct rule_state *s = &d->state.rules[i];
             for (size_t e = 0; d->k->rules[i].label && e < s->event_count; e++)
-                if (d->line - s->events[e].line <= 3)
+                if (d->line - s->events[e].line <= 1)
                     s->events[e].eased = true;
         }
 }
