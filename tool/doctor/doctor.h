@@ -42,7 +42,9 @@ void doctor_free(struct doctor *d);
 void doctor_feed(struct doctor *d, span bytes);
 /* All of an open file from where it stands. False, with a finding, when it cannot be read. */
 bool doctor_read(struct doctor *d, int fd, str path, findings *f);
-/* The log paused: what is held back of an unfinished line is looked at. silence_s: for how long it has been silent. */
+/* The log paused for silence_s. What is held back of an unfinished line is looked at after DOCTOR_UNFINISHED_S: it may be a prompt
+ * or the last words of a process. */
+#define DOCTOR_UNFINISHED_S 0.25
 void doctor_pause(struct doctor *d, double silence_s);
 /* The log's end. False, with a finding of exit code 3, when its gzip stream was damaged: the causes hold for what came before. */
 bool doctor_end(struct doctor *d, str path, findings *f);

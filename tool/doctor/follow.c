@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-enum { LOOK_MS = 200, PIECE = 64 << 10 };
+enum { LOOK_MS = 100, PIECE = 64 << 10 };
 
 /* ---- Following ---- */
 
@@ -104,7 +104,7 @@ bool doctor_follow(struct doctor *d, str path, void (*found)(void *context, cons
         if (stale) {
             doctor_pause(d, silence);
             tell(&w);
-            stale = silence < 0.5; /* an unfinished line gets its look after half a second */
+            stale = silence < DOCTOR_UNFINISHED_S;
         }
         if (regular) {
             fd = reopened(name, fd);

@@ -233,7 +233,7 @@ static bool follows_from(const struct candidate *c, const struct candidate *root
     const struct rule *rule = c->rule, *other = root->rule;
     if (rule == other || rule->label == other->label)
         return false;
-    if (c->event->line == root->event->line && rule->confidence < other->confidence)
+    if (c->event->line == root->event->line && rule->confidence < other->confidence && !names(other, rule))
         return true;
     if (other->severity < rule->severity || (root->event->warning && !c->event->warning))
         return false;

@@ -446,7 +446,8 @@ void doctor_pause(struct doctor *d, double silence_s)
         look_at(d, n);
         drop(d, n);
     }
-    if (silence_s >= 0.5 && !d->seen) { /* an unfinished line: a prompt, or a message without its end */
+    if (silence_s >= DOCTOR_UNFINISHED_S &&
+        !d->seen) { /* an unfinished line: a prompt, or a message without its end */
         look_at(d, d->filled);
         d->seen = true;
     }
