@@ -233,7 +233,7 @@ fel_status fel_antialias(fel_context *ctx, const DLTensor *color, const DLTensor
         return FEL_OK;
     if (!context_on_cuda(ctx))
         return pool_for(ctx, n.of['n'] * n.of['h'], 4, antialias_rows, &args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_antialias", pixel_launch(args.width, args.height, n.of['n']), &args,
+    return device_launch(ctx, &RASTER_MODULE, "raster_antialias", pair_launch(args.width, args.height, n.of['n']), &args,
                          sizeof args);
 }
 
@@ -246,7 +246,7 @@ static fel_status gradient_run(fel_context *ctx, const void *arg)
     if (!context_on_cuda(ctx))
         return pool_for(ctx, rows, 4, gradient_rows, args);
     return device_launch(ctx, &RASTER_MODULE, "raster_antialias_backward",
-                         pixel_launch(args->width, args->height, rows / args->height), args, sizeof *args);
+                         pair_launch(args->width, args->height, rows / args->height), args, sizeof *args);
 }
 
 fel_status fel_antialias_backward(fel_context *ctx, const DLTensor *color, const DLTensor *rast,

@@ -118,32 +118,36 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
         along[k] = vertical ? y : x;
         across[k] = vertical ? x : y;
     }
+    /* what belongs to the edge by which the line leaves: copied, since an index that varies would put arrays into memory */
     int edge = -1;
-    float farthest = 0.0F;
+    float farthest = 0.0F, third[4] = {0, 0, 0, 0};
+    struct antialias_corner from = corner[0], to = corner[0];
     for (int k = 0; k < 3; k++) {
         const int m = k == 2 ? 0 : k + 1, n = k == 0 ? 2 : k - 1;
         if (!corner[m].usable || !corner[n].usable || (across[m] < 0.0F) == (across[n] < 0.0F))
             continue;
         const float height = add_rn(across[n], -across[m]);
         const float at = direction * (cross2(along[m], across[n], along[n], across[m]) / height);
-        if (edge < 0 || at > farthest)
-            edge = k, farthest = at;
+        if (edge >= 0 && !(at > farthest))
+            continue;
+        edge = k, farthest = at;
+        from = corner[m], to = corner[n];
+        pair.v[0] = v[m], pair.v[1] = v[n];
+        pair.along[0] = along[m], pair.along[1] = along[n];
+        pair.across[0] = across[m], pair.across[1] = across[n];
+        for (int c = 0; c < 4; c++)
+            third[c] = p[k][c];
     }
     if (edge < 0 || !(farthest > -0.0625F && farthest < 1.0625F))
         return pair;
-    const int m = edge == 2 ? 0 : edge + 1, n = edge == 0 ? 2 : edge - 1;
-    const float length = add_rn(along[n], -along[m]), height = add_rn(across[n], -across[m]);
+    const float length = add_rn(pair.along[1], -pair.along[0]), height = add_rn(pair.across[1], -pair.across[0]);
     if (fabsf(height) < fabsf(length))
         return pair;
-    const int own = antialias_side(p[edge], &corner[m], &corner[n], 0.5F * (float)args->width,
-                                   0.5F * (float)args->height);
-    if (!antialias_silhouette(args, positions, face, edge, own, &corner[m], &corner[n]))
+    const int own = antialias_side(third, &from, &to, 0.5F * (float)args->width, 0.5F * (float)args->height);
+    if (!antialias_silhouette(args, positions, face, edge, own, &from, &to))
         return pair;
     pair.live = farthest > 0.0F && farthest < 1.0F;
     pair.distance = farthest > 0.0F ? (farthest < 1.0F ? farthest : 1.0F) : 0.0F;
-    pair.v[0] = v[m], pair.v[1] = v[n];
-    pair.along[0] = along[m], pair.along[1] = along[n];
-    pair.across[0] = across[m], pair.across[1] = across[n];
     /* d > 1/2: the front pixel spills over into the other; below, the other one into it */
     const float excess = pair.distance - 0.5F;
     pair.blend = pair.front_is_second ? -excess : excess;

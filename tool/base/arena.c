@@ -14,6 +14,7 @@ struct block {
 struct arena {
     struct block *blocks; /* the first one is being filled */
     size_t limit, used, next_size;
+    struct arena *children, *next; /* adopted ones, and the next of its parent's */
 };
 
 static _Noreturn void out_of_memory(size_t bytes)
@@ -36,6 +37,11 @@ void arena_free(arena *a)
 {
     if (!a)
         return;
+    for (struct arena *child = a->children; child;) {
+        struct arena *next = child->next;
+        arena_free(child); /* as deep as adoptions are nested: one level in practice */
+        child = next;
+    }
     for (struct block *block = a->blocks; block;) {
         struct block *next = block->next;
         free(block);
@@ -45,6 +51,12 @@ void arena_free(arena *a)
 }
 
 size_t arena_used(const arena *a) { return a->used; }
+
+void arena_adopt(arena *a, arena *child)
+{
+    child->next = a->children;
+    a->children = child;
+}
 
 static struct block *block_new(size_t size)
 {

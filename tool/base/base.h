@@ -29,6 +29,7 @@ typedef struct arena arena;
 arena *arena_new(size_t limit); /* limit in bytes; 0 for the default of 4 GiB */
 void arena_free(arena *a);
 size_t arena_used(const arena *a);
+void arena_adopt(arena *a, arena *child); /* child is freed with a: for memory that a thread made */
 void *arena_alloc(arena *a, size_t count, size_t size, size_t align);
 #define arena_array(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type), alignof(type)))
 

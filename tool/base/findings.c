@@ -31,6 +31,7 @@ findings *findings_new(arena *a)
     return f;
 }
 
+PRINTF_LIKE(5, 0)
 static struct finding *add(findings *f, enum finding_code code, struct place place, str subject,
                            const char *format, va_list args)
 {

@@ -307,7 +307,8 @@ void judge_pins(struct judge *j)
         if (line->kind == REQUIREMENT_NAMED) {
             if (str_eq(line->name, S("torch")))
                 judge_torch_line(j, line);
-            judge_family(j, line);
+            else
+                judge_family(j, line);
             judge_platform_package(j, line);
             judge_python_limit(j, line);
         }

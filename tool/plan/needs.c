@@ -47,6 +47,14 @@ static struct need *need_of_extension(struct finder *w, const struct extension *
     return need_of(w, e->name, e, e->compiled == COMPILED_UNKNOWN ? COMPILED_CUDA : e->compiled);
 }
 
+static struct need *existing(struct finder *w, const struct extension *e)
+{
+    for (size_t i = 0; e && i < w->needs->count; i++)
+        if (w->needs->items[i].extension == e)
+            return &w->needs->items[i];
+    return NULL;
+}
+
 static bool is_in_folder(str path, str folder)
 {
     return folder.n == 0 || str_eq(folder, S(".")) || str_eq(path, folder) ||
@@ -196,6 +204,17 @@ static bool is_wheel(str s)
 
 static bool is_url(str s) { return str_contains(s, S("://")); }
 
+/* "name" of "...#egg=name&subdirectory=x"; empty without one. */
+static str egg_of(str url)
+{
+    const size_t at = str_find(url, S("egg="));
+    str egg = at == SIZE_MAX ? S("") : str_from_index(url, at + 4);
+    for (size_t i = 0; i < egg.n; i++)
+        if (egg.p[i] == '&' || egg.p[i] == '[')
+            return str_slice(egg, 0, i);
+    return egg;
+}
+
 static struct target_of target_of_word(struct finder *w, str word, str directory)
 {
     struct target_of result = {0};
@@ -211,11 +230,8 @@ static struct target_of target_of_word(struct finder *w, str word, str directory
     }
     if (is_url(word)) {
         result.extension = catalogue_by_repository(w->catalogue, word, &result.fork);
-        const size_t egg = str_find(word, S("egg="));
-        if (!result.extension && egg != SIZE_MAX)
-            result.extension = catalogue_by_distribution(
-                w->catalogue, str_slice(word, egg + 4,
-                                        egg + 4 + strcspn(str_c(w->a, str_from_index(word, egg + 4)), "&[")));
+        if (!result.extension)
+            result.extension = catalogue_by_distribution(w->catalogue, egg_of(word));
         return result;
     }
     const bool is_path = str_starts(word, S(".")) || str_contains(word, S("/"));
@@ -245,7 +261,8 @@ static struct target_of target_of_word(struct finder *w, str word, str directory
 static struct need *need_of_target(struct finder *w, const struct target_of *t)
 {
     if (t->extension)
-        return need_of_extension(w, t->extension);
+        return t->extension->only_if_imported ? existing(w, t->extension)
+                                              : need_of_extension(w, t->extension);
     if (t->vendored && t->vendored->modules.count > 0) {
         const str module = first_part(t->vendored->modules.items[0]);
         const struct extension *e = catalogue_by_import(w->catalogue, module);
@@ -261,11 +278,6 @@ static const struct vendored_source *vendored_by_file(struct finder *w, str file
     for (size_t i = 0; i < w->space->vendored.count; i++)
         if (str_eq(w->space->vendored.items[i].place.file, path) ||
             str_eq(w->space->vendored.items[i].folder, path))
-            return &w->space->vendored.items[i];
-    /* A command whose folder is wrong still shows which script it means. */
-    for (size_t i = 0; i < w->space->vendored.count; i++)
-        if (str_eq(path_base(w->space->vendored.items[i].place.file), path_base(path)) &&
-            str_ends(path, S(".sh")))
             return &w->space->vendored.items[i];
     return NULL;
 }
@@ -322,14 +334,6 @@ static void take_wheels(struct finder *w)
                                        .wheel = wheel});
         take_fork(w, need, extension_fork(e, wheel->path), wheel->path);
     }
-}
-
-static struct need *existing(struct finder *w, const struct extension *e)
-{
-    for (size_t i = 0; e && i < w->needs->count; i++)
-        if (w->needs->items[i].extension == e)
-            return &w->needs->items[i];
-    return NULL;
 }
 
 static void take_requirements(struct finder *w)

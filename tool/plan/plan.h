@@ -204,15 +204,17 @@ struct source_file { /* one wheel that a source holds */
     bool yanked;
     struct strs archs; /* known compiled architectures; empty: not known */
     const struct source *from;
+    size_t page; /* index of the page of `from` that lists it */
 };
 struct source_file_list {
     struct source_file *items;
     size_t count, capacity;
 };
-struct source_page { /* one listing of a source */
-    str url;
+struct source_page {         /* one listing of a source */
+    str url, base;           /* base + file name is a file's URL, where the listing itself is not at hand */
     str python, torch, cuda; /* what the page is for; absent: any */
-    str extension;           /* absent: any */
+    str extension;           /* absent: any of the source's */
+    bool fresh;              /* its files came from the network, now or from the cache that it confirmed */
 };
 struct source {
     str name, title, home;

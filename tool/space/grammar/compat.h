@@ -34,4 +34,20 @@ static inline bool set_contains(const TSCharacterRange *ranges, uint32_t count, 
             }                                                                                                          \
     }
 
+/* The generator writes (symbol, child count, dynamic precedence, production); 0.20's macro would put the last two into the wrong
+ * fields without a warning. */
+#undef REDUCE
+#define REDUCE(symbol_value, child_count_value, precedence_value, production_value)                                      \
+    {                                                                                                                  \
+        {                                                                                                              \
+            .reduce = {                                                                                                \
+                .type = TSParseActionTypeReduce,                                                                       \
+                .symbol = (symbol_value),                                                                              \
+                .child_count = (child_count_value),                                                                    \
+                .dynamic_precedence = (precedence_value),                                                              \
+                .production_id = (production_value),                                                                   \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
 #endif
