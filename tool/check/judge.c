@@ -281,6 +281,33 @@ static bool is_torch_name(str name)
     return false;
 }
 
+/* Names of libstdc++ and libgcc without a version: an object that does not name these libraries finds them through one that it
+ * names. */
+static bool is_cxx_name(str name)
+{
+    static const str STARTS[] = {S_INIT("_ZNSt"),
+                                 S_INIT("_ZNKSt"),
+                                 S_INIT("_ZSt"),
+                                 S_INIT("_ZTVSt"),
+                                 S_INIT("_ZTISt"),
+                                 S_INIT("_ZTSSt"),
+                                 S_INIT("_ZTVN10__cxxabiv1"),
+                                 S_INIT("_ZTTSt"),
+                                 S_INIT("_ZNSs"),
+                                 S_INIT("_ZNKSs"),
+                                 S_INIT("_Zn"),
+                                 S_INIT("_Zd"),
+                                 S_INIT("__cxa_"),
+                                 S_INIT("__gxx_"),
+                                 S_INIT("_Unwind_"),
+                                 S_INIT("__gcc_"),
+                                 S_INIT("_ZNVSt")};
+    for (size_t i = 0; i < COUNT(STARTS); i++)
+        if (str_starts(name, STARTS[i]))
+            return true;
+    return false;
+}
+
 static bool is_python_name(str name) { return str_starts(name, S("Py")) || str_starts(name, S("_Py")); }
 
 static str releases_text(const struct judging *j, const struct abi_set *set)
@@ -415,7 +442,7 @@ static void judge_symbols(struct judging *j)
             } else {
                 torch_unknown = true;
             }
-        } else if (closed) {
+        } else if (closed && !is_cxx_name(s->name)) {
             note_absent(j, &absences, ABSENT_ELSE, s, known ? &found : NULL);
         }
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 const struct command *const COMMANDS[] = {
-    &COMMAND_SCAN, &COMMAND_PLAN, &COMMAND_TARGET, &COMMAND_EXPLAIN, &COMMAND_HELP, NULL,
+    &COMMAND_SCAN, &COMMAND_PLAN, &COMMAND_CHECK, &COMMAND_TARGET, &COMMAND_ABI, &COMMAND_EXPLAIN, &COMMAND_HELP, NULL,
 };
 
 /* Words that people bring from other tools. */

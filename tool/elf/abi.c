@@ -184,7 +184,7 @@ bool abi_data(arena *a, struct abi **out, findings *f)
 {
     span file;
     str path;
-    return data_file(a, "profiles.abi", &file, &path, f) && abi_read(a, file, path, out, f);
+    return data_file(a, "abi/profiles.abi", &file, &path, f) && abi_read(a, file, path, out, f);
 }
 
 size_t abi_source_count(const struct abi *abi) { return abi->source_count; }

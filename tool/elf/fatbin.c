@@ -15,7 +15,7 @@ enum {
     FLAG_ARCH_SPECIFIC = 0x100000,
     FLAG_FAMILY_SPECIFIC = 0x200000,
     STUB_MOST =
-        4096, /* bytes of a payload that may be a stub; one of CUDA 13.0 has 744, an empty kernel's cubin over 2,600 */
+        4096, /* bytes of a payload that may be a stub; those of CUDA 13.0 have 1,500 to 1,700, the smallest kernel's cubin over 3,000 */
     PIECE_MOST = STUB_MOST
 };
 
@@ -138,6 +138,17 @@ static void next_entry(struct fatbin_scan *s)
         break_container(s);
 }
 
+static void after_skip(struct fatbin_scan *s)
+{
+    if (s->payload_want == 0) {
+        next_entry(s);
+        return;
+    }
+    s->state = IN_PAYLOAD;
+    s->piece_count = 0;
+    s->piece_want = s->payload_want;
+}
+
 static void read_container(struct fatbin_scan *s)
 {
     const span h = {s->piece, CONTAINER_HEADER};
@@ -178,16 +189,12 @@ static void read_entry(struct fatbin_scan *s)
         .compressed = flags & (FLAG_LZ4 | FLAG_ZSTD),
         .isa_minor = span_u16le(h, 24),
         .isa_major = span_u16le(h, 26)};
-    s->skip = s->entry_end - s->at;
+    const bool maybe_stub = span_u16le(h, 0) == FATBIN_CUBIN && payload > 0 && payload <= STUB_MOST;
+    s->payload_want = maybe_stub ? (size_t)payload : 0;
+    s->skip = (maybe_stub ? start + header : s->entry_end) - s->at;
     s->state = SKIPPING;
-    if (s->entries[s->current.count - 1].kind == FATBIN_CUBIN && header == ENTRY_HEADER && payload > 0 &&
-        payload <= STUB_MOST) {
-        s->state = IN_PAYLOAD;
-        s->piece_count = 0;
-        s->piece_want = (size_t)payload;
-    } else if (s->skip == 0) {
-        next_entry(s);
-    }
+    if (s->skip == 0)
+        after_skip(s);
 }
 
 /* Takes from bytes what the piece still wants; true when it is whole. */
@@ -268,7 +275,7 @@ bool fatbin_scan_feed(struct fatbin_scan *s, span bytes)
             bytes.p += n;
             bytes.n -= n;
             if (s->skip == 0)
-                next_entry(s);
+                after_skip(s);
             break;
         }
         }
