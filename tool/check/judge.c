@@ -28,7 +28,8 @@ struct judging {
     struct check_file *file;
     struct check_object *object;
     unsigned python_minor;
-    struct abi_set torch, cpython, abi3; /* sources of the release, of the Python, of its stable ABI */
+    struct abi_set torch, cpython; /* sources of the release; of the Python and its stable ABI */
+    struct abi_set system;         /* the C and C++ libraries, for names that carry no version */
     bool has_cpython;
     struct strs torch_brings; /* what torch's libraries need beside each other: libcudart.so.13 ... */
 };
@@ -84,14 +85,57 @@ static bool is_cuda_library(str name, str *stem)
     return at != SIZE_MAX && is_one_of(*stem, NAMES);
 }
 
+/* The file of this name in the wheel. A SONAME does not count: the loader looks for files. */
 static const struct check_object *in_wheel(const struct judging *j, str name)
 {
-    for (size_t i = 0; i < j->file->object_count; i++) {
-        const struct elf_object *elf = &j->file->objects[i].elf;
-        if (str_eq(path_base(elf->path), name) || (elf->soname.p && str_eq(elf->soname, name)))
+    for (size_t i = 0; i < j->file->object_count; i++)
+        if (str_eq(path_base(j->file->objects[i].elf.path), name))
             return &j->file->objects[i];
-    }
     return NULL;
+}
+
+/* Where a member is once installed, below site-packages. */
+static str installed_path(str path)
+{
+    static const str PLACES[] = {S_INIT(".data/platlib/"), S_INIT(".data/purelib/")};
+    for (size_t i = 0; i < COUNT(PLACES); i++) {
+        const size_t at = str_find(path, PLACES[i]);
+        if (at != SIZE_MAX && str_find_char(path, '/') == at + 5)
+            return str_from_index(path, at + PLACES[i].n);
+    }
+    return path;
+}
+
+/* Whether a search path of `from` leads to the folder of `to`. */
+static bool leads_to(arena *a, const struct elf_object *from, const struct elf_object *to)
+{
+    const struct strs *const lists[] = {&from->rpath, &from->runpath};
+    const str origin = path_dir(installed_path(from->path));
+    const str folder = path_normal(a, path_join(a, S("/"), path_dir(installed_path(to->path))));
+    for (size_t l = 0; l < COUNT(lists); l++) {
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            str path = lists[l]->items[i];
+            if (str_starts(path, S("$ORIGIN")))
+                path = str_from_index(path, 7);
+            else if (str_starts(path, S("${ORIGIN}")))
+                path = str_from_index(path, 9);
+            else
+                continue;
+            path = str_format(a, "/%.*s%.*s", STR_ARG(origin), STR_ARG(path));
+            if (str_eq(path_normal(a, path), folder))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* RPATHs hold for what an object's needs need in turn, so one of any object counts. */
+static bool is_found(const struct judging *j, const struct check_object *wanted)
+{
+    for (size_t i = 0; i < j->file->object_count; i++)
+        if (leads_to(j->a, &j->file->objects[i].elf, &wanted->elf))
+            return true;
+    return false;
 }
 
 static size_t torch_source(const struct judging *j, str library)
@@ -138,9 +182,14 @@ static enum library judge_library(struct judging *j, str name, str *why)
 {
     const struct elf_object *elf = &j->object->elf;
     str stem;
-    if (in_wheel(j, name) || is_libc(name) || strs_has(&j->target->libraries, name) ||
+    const struct check_object *own = in_wheel(j, name);
+    if ((own && is_found(j, own)) || is_libc(name) || strs_has(&j->target->libraries, name) ||
         torch_source(j, name) != SIZE_MAX)
         return LIBRARY_THERE;
+    if (own) {
+        *why = S("it is in the wheel, but no search path leads to it: the package has to load it first");
+        return LIBRARY_MAYBE;
+    }
     if (str_eq(name, S("libstdc++.so.6")) || str_eq(name, S("libgcc_s.so.1")))
         return LIBRARY_THERE;
     if ((str_eq(name, S("libcuda.so.1")) || str_eq(name, S("libnvidia-ml.so.1"))) &&
@@ -281,33 +330,6 @@ static bool is_torch_name(str name)
     return false;
 }
 
-/* Names of libstdc++ and libgcc without a version: an object that does not name these libraries finds them through one that it
- * names. */
-static bool is_cxx_name(str name)
-{
-    static const str STARTS[] = {S_INIT("_ZNSt"),
-                                 S_INIT("_ZNKSt"),
-                                 S_INIT("_ZSt"),
-                                 S_INIT("_ZTVSt"),
-                                 S_INIT("_ZTISt"),
-                                 S_INIT("_ZTSSt"),
-                                 S_INIT("_ZTVN10__cxxabiv1"),
-                                 S_INIT("_ZTTSt"),
-                                 S_INIT("_ZNSs"),
-                                 S_INIT("_ZNKSs"),
-                                 S_INIT("_Zn"),
-                                 S_INIT("_Zd"),
-                                 S_INIT("__cxa_"),
-                                 S_INIT("__gxx_"),
-                                 S_INIT("_Unwind_"),
-                                 S_INIT("__gcc_"),
-                                 S_INIT("_ZNVSt")};
-    for (size_t i = 0; i < COUNT(STARTS); i++)
-        if (str_starts(name, STARTS[i]))
-            return true;
-    return false;
-}
-
 static bool is_python_name(str name) { return str_starts(name, S("Py")) || str_starts(name, S("_Py")); }
 
 static str releases_text(const struct judging *j, const struct abi_set *set)
@@ -425,7 +447,7 @@ static void judge_symbols(struct judging *j)
         const uint64_t hash = abi_hash(s->name);
         const bool known = abi_find(j->env->abi, hash, &found);
         if ((known && (sets_meet(&found, &reached) || sets_meet(&found, &j->cpython) ||
-                       sets_meet(&found, &j->abi3))) ||
+                       sets_meet(&found, &j->system))) ||
             wheel_defines(j, hash))
             continue;
         if (is_python_name(s->name)) {
@@ -442,7 +464,7 @@ static void judge_symbols(struct judging *j)
             } else {
                 torch_unknown = true;
             }
-        } else if (closed && !is_cxx_name(s->name)) {
+        } else if (closed) {
             note_absent(j, &absences, ABSENT_ELSE, s, known ? &found : NULL);
         }
     }
@@ -491,6 +513,13 @@ static bool is_special(const struct fatbin_container *c)
         if (!c->entries[i].stub && c->entries[i].suffix == '\0')
             return false;
     return true;
+}
+
+/* Libraries that hold code of many GPUs side by side, file by file, and choose at run time: what lacks there was left out on
+ * purpose. For all others, a source file without code for the GPU is a kernel that fails when it is launched. */
+static bool chooses_itself(const struct judging *j)
+{
+    return j->file->name.build.is_torch || str_starts(j->file->name.name, S("nvidia-"));
 }
 
 struct coverage {
@@ -549,7 +578,8 @@ static void judge_kernels(struct judging *j)
             continue;
         /* Nothing runs, special or not: then no special case is meant. */
         const bool none = c.without + c.special_without + c.in_data_without == c.with_code;
-        const size_t without = none ? c.with_code : c.without;
+        const bool chooses = chooses_itself(j);
+        const size_t without = none ? c.with_code : chooses ? 0 : c.without;
         j->object->containers_without =
             without > j->object->containers_without ? without : j->object->containers_without;
         if (without > 0) {
@@ -558,14 +588,15 @@ static void judge_kernels(struct judging *j)
                       STR_ARG(elf->path), without, c.with_code, STR_ARG(j->target->archs.items[d]),
                       STR_ARG(container_archs(j, c.offender)));
             worsen(&j->object->verdict, CHECK_NO_KERNEL);
-        } else if (c.in_data_without > 0) {
+        } else if (c.in_data_without > 0 && !chooses) {
             struct finding *f =
                 say(j, F204, elf->path, "%.*s: %zu pieces of GPU code outside .nv_fatbin have none for %.*s",
                     STR_ARG(elf->path), c.in_data_without, STR_ARG(j->target->archs.items[d]));
             f->severity = SEVERITY_WARNING;
             worsen(&j->object->verdict, CHECK_UNKNOWN);
         }
-        if (without == 0 && c.by_ptx > 0) {
+        if (without == 0 && c.by_ptx > 0 &&
+            (!chooses || c.by_ptx + c.without + c.special_without + c.in_data_without == c.with_code)) {
             (void)say(j, F210, elf->path, "%.*s: %zu of %zu pieces of GPU code run on %.*s only from PTX",
                       STR_ARG(elf->path), c.by_ptx, c.with_code, STR_ARG(j->target->archs.items[d]));
             worsen(&j->object->verdict, CHECK_FITS_BY_PTX);
@@ -610,6 +641,44 @@ static void judge_object(struct judging *j)
     if (elf->executable_stack || elf->text_relocations)
         (void)say(j, F215, elf->path, "%.*s has %s", STR_ARG(elf->path),
                   elf->executable_stack ? "an executable stack" : "text relocations");
+}
+
+/* ---- Objects that stand in for each other ---- */
+/* The name without its digits: libx_cuda118.so and libx_cuda130.so are one library for several runtimes, of which the package
+ * loads one by name. Python's own modules and what another object needs are always loaded, and stand for themselves. */
+static str family_name(arena *a, str path)
+{
+    struct buf b = {.a = a};
+    for (size_t i = 0; i < path.n; i++)
+        if (path.p[i] < '0' || path.p[i] > '9')
+            buf_char(&b, path.p[i]);
+    return buf_str(&b);
+}
+
+static bool is_loaded_by_name(const struct judging *j, const struct elf_object *elf)
+{
+    if (elf->init.p)
+        return false;
+    for (size_t i = 0; i < j->file->object_count; i++) {
+        const struct strs *needs = &j->file->objects[i].elf.needs;
+        if (strs_has(needs, path_base(elf->path)) || (elf->soname.p && strs_has(needs, elf->soname)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether one of the object's family does better, which the package can take in its place. */
+static bool has_better_relative(const struct judging *j, size_t index)
+{
+    const struct check_object *objects = j->file->objects;
+    const str family = family_name(j->a, objects[index].elf.path);
+    if (!is_loaded_by_name(j, &objects[index].elf))
+        return false;
+    for (size_t i = 0; i < j->file->object_count; i++)
+        if (i != index && objects[i].verdict < objects[index].verdict &&
+            str_eq(family_name(j->a, objects[i].elf.path), family))
+            return true;
+    return false;
 }
 
 /* ---- The wheel around them ---- */
@@ -764,9 +833,10 @@ static void find_sources(struct judging *j)
         if (str_eq(s->release, torch)) {
             abi_set_add(&j->torch, i);
         } else if (str_eq(s->release, python)) {
-            const bool stable = str_eq(s->library, S("abi3"));
-            abi_set_add(stable ? &j->abi3 : &j->cpython, i);
-            j->has_cpython = j->has_cpython || !stable;
+            abi_set_add(&j->cpython, i);
+            j->has_cpython = j->has_cpython || !str_eq(s->library, S("abi3"));
+        } else if (str_eq(s->release, S("system"))) {
+            abi_set_add(&j->system, i);
         }
     }
     for (size_t i = 0; i < abi_source_count(abi); i++) {
@@ -785,10 +855,22 @@ void check_judge(arena *a, const struct check_env *env, struct check_file *file)
     if (!judge_tags(&j))
         return;
     find_sources(&j);
+    size_t *first_finding = arena_array(a, size_t, file->object_count + 1);
+    if (!first_finding)
+        return;
     for (size_t i = 0; i < file->object_count; i++) {
         j.object = &file->objects[i];
+        first_finding[i] = file->findings->count;
         judge_object(&j);
-        worsen(&file->verdict, j.object->verdict);
+    }
+    first_finding[file->object_count] = file->findings->count;
+    for (size_t i = 0; i < file->object_count; i++) {
+        if (!has_better_relative(&j, i)) {
+            worsen(&file->verdict, file->objects[i].verdict);
+            continue;
+        }
+        for (size_t k = first_finding[i]; k < first_finding[i + 1]; k++)
+            file->findings->items[k].severity = SEVERITY_INFO;
     }
     judge_metadata(&j);
     judge_promises(&j);

@@ -25,7 +25,8 @@ struct fatbin_scan {
     arena *a;
     uint64_t file_size, at; /* `at` is the offset of the next byte to come */
     enum state state;
-    uint64_t skip;             /* SKIPPING: bytes to pass over, then the next entry */
+    uint64_t skip; /* SKIPPING: bytes to pass over, then the payload that is wanted, or the next entry */
+    size_t payload_want;
     uint64_t entry_end, end;   /* of the entry and the container, in the file */
     uint8_t piece[PIECE_MOST]; /* what is collected over the ends of what comes */
     size_t piece_count, piece_want;
