@@ -29,7 +29,7 @@ struct check_missing_list {
 struct check_object {
     struct elf_object elf;
     struct check_missing_list missing;
-    struct strs archs, ptx; /* "sm_120", "compute_120": those of all containers with code, each once */
+    struct strs archs, ptx; /* "sm_120", "compute_120": those of all containers, each once, as cuobjdump lists them */
     size_t containers,
         containers_without; /* with code that is loaded; of these, without any for the target's GPU */
     enum check_verdict verdict;

@@ -485,7 +485,7 @@ static void list_archs(struct judging *j)
         const struct fatbin_container *container = &o->elf.fatbins.items[c];
         for (size_t i = 0; i < container->count; i++) {
             const struct fatbin_entry *e = &container->entries[i];
-            if (e->stub || (e->kind != FATBIN_CUBIN && e->kind != FATBIN_PTX))
+            if (e->kind != FATBIN_CUBIN && e->kind != FATBIN_PTX)
                 continue;
             struct strs *list = e->kind == FATBIN_PTX ? &o->ptx : &o->archs;
             const str text = fatbin_arch_text(j->a, e);

@@ -128,7 +128,7 @@ enum arch_verdict arch_entry_runs(const struct fatbin_entry *entry, unsigned dev
 /* The best of a container's entries. A container without kernels (stubs alone) gives ARCH_YES. */
 enum arch_verdict arch_container_runs(const struct fatbin_container *c, unsigned device,
                                       unsigned driver_major, unsigned driver_minor);
-bool fatbin_has_code(const struct fatbin_container *c); /* something other than stubs */
+bool fatbin_has_code(const struct fatbin_container *c); /* a kernel, as far as its cubins show */
 
 /* ---- A stream of one object ----
  * Feed it the file in order, then end it. When the end answers ELF_WANTED, feed the same file once more from its start:

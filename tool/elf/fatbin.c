@@ -300,8 +300,12 @@ str fatbin_arch_text(arena *a, const struct fatbin_entry *e)
 
 bool fatbin_has_code(const struct fatbin_container *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (!c->entries[i].stub)
-            return true;
-    return false;
+    size_t cubins = 0, stubs = 0, others = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        cubins += c->entries[i].kind == FATBIN_CUBIN;
+        stubs += c->entries[i].stub;
+        others += c->entries[i].kind == FATBIN_PTX;
+    }
+    /* A source file without a kernel leaves empty cubins, and PTX that is as empty. */
+    return cubins > 0 ? stubs < cubins : others > 0;
 }
