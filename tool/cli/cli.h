@@ -64,8 +64,10 @@ json_t *sarif_report(struct cli *cli);
 
 extern const struct command COMMAND_SCAN,
     COMMAND_PLAN,
+    COMMAND_CHECK,
     COMMAND_DOCTOR,
     COMMAND_TARGET,
+    COMMAND_ABI,
     COMMAND_ASSET,
     COMMAND_RENDER,
     COMMAND_EXTRACT,

@@ -8,8 +8,10 @@ const struct command *const COMMANDS[] = {
     /* clang-format off: one a line */
     &COMMAND_SCAN,
     &COMMAND_PLAN,
+    &COMMAND_CHECK,
     &COMMAND_DOCTOR,
     &COMMAND_TARGET,
+    &COMMAND_ABI,
     &COMMAND_ASSET,
     &COMMAND_RENDER,
     &COMMAND_EXTRACT,
