@@ -42,7 +42,12 @@ def _metadata():
 def _build_library():
     """Compiles the library and returns its path. The build folder is kept, so that a second wheel is quick."""
     folder = os.path.join(ROOT, "build", "wheel")
-    configure = ["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_SHARED_LINKER_FLAGS=-s"]
+    configure = ["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release"]
+    linking = "-s"
+    if platform.machine() == "x86_64" and platform.libc_ver()[0] == "glibc":
+        configure += ['-DCMAKE_C_FLAGS=-include "%s"' % os.path.join(ROOT, "python", "glibc_floor.h")]
+        linking += " -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2"
+    configure += ["-DCMAKE_SHARED_LINKER_FLAGS=" + linking]
     configure += ["-DFELLOE_%s=OFF" % name for name in ("TOOL", "TESTS", "BENCH", "FUZZ", "WERROR")]
     configure += ["-DFELLOE_CUDA=" + os.environ.get("FELLOE_CUDA", "AUTO")]
     if shutil.which("ninja") and not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
