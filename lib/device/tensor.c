@@ -40,7 +40,8 @@ static void type_text(struct text *t, DLDataType type)
     }
 }
 
-static fel_status mismatch(fel_status code, const struct tensor_rule *rule)
+/* letter: the length that an argument before this one has fixed and this one contradicts, and its value; or 0. */
+static fel_status mismatch(fel_status code, const struct tensor_rule *rule, char letter, int64_t value)
 {
     char expected[256], got[512], number[32];
     struct text e = {expected, sizeof expected - 1}, g = {got, sizeof got - 1};
@@ -58,6 +59,10 @@ static fel_status mismatch(fel_status code, const struct tensor_rule *rule)
         put(&e, *c == ' ' ? ", " : letter);
     }
     put(&e, "]");
+    if (letter) {
+        (void)snprintf(number, sizeof number, " with %c = %lld", letter, (long long)value);
+        put(&e, number);
+    }
     type_text(&g, rule->tensor->dtype);
     put(&g, " [");
     for (int32_t i = 0; i < rule->tensor->ndim && i < 16; i++) {
@@ -106,17 +111,18 @@ static fel_status expect_shape(const struct tensor_rule *rule, bool *known, stru
     int32_t i = 0;
     for (; next_length(&c, &letter, &number); i++) {
         if (i >= t->ndim || t->shape[i] < 0)
-            return mismatch(FEL_INVALID_SHAPE, rule);
+            return mismatch(FEL_INVALID_SHAPE, rule, 0, 0);
         const int64_t length = t->shape[i];
-        if (!letter ? length != number
-                    : known[(unsigned char)letter] && n->of[(unsigned char)letter] != length)
-            return mismatch(FEL_INVALID_SHAPE, rule);
+        if (!letter && length != number)
+            return mismatch(FEL_INVALID_SHAPE, rule, 0, 0);
+        if (letter && known[(unsigned char)letter] && n->of[(unsigned char)letter] != length)
+            return mismatch(FEL_INVALID_SHAPE, rule, letter, n->of[(unsigned char)letter]);
         if (letter) {
             known[(unsigned char)letter] = true;
             n->of[(unsigned char)letter] = length;
         }
     }
-    return i == t->ndim ? FEL_OK : mismatch(FEL_INVALID_SHAPE, rule);
+    return i == t->ndim ? FEL_OK : mismatch(FEL_INVALID_SHAPE, rule, 0, 0);
 }
 
 /* Compact, addressable, aligned to its elements. */
@@ -182,7 +188,7 @@ fel_status tensors_expect(fel_context *ctx, const struct tensor_rule *rules, siz
             return status_fail(FEL_INVALID_ARGUMENT, "%s: expected a tensor, got NULL", rule->name);
         if (rule->tensor->ndim < 0 || (rule->tensor->ndim > 0 && !rule->tensor->shape))
             return status_fail(FEL_INVALID_ARGUMENT, "%s: expected a tensor with a shape", rule->name);
-        fel_status status = type_is_taken(rule) ? FEL_OK : mismatch(FEL_INVALID_DTYPE, rule);
+        fel_status status = type_is_taken(rule) ? FEL_OK : mismatch(FEL_INVALID_DTYPE, rule, 0, 0);
         if (!status)
             status = expect_shape(rule, known, n);
         if (!status)
