@@ -140,7 +140,7 @@ def _make(key, torch):
         if kind == CUDA:
             allocate, release = _torch_allocator(torch, device)
             options.allocate, options.release = allocate, release
-            found = _find_nvrtc()
+            found = _find_nvrtc(torch)
             options.nvrtc = found.encode() if found else None
             _kept.extend([allocate, release])
         _contexts[key] = _create(options)
@@ -149,9 +149,13 @@ def _make(key, torch):
 
 def _torch_allocator(torch, device):
     allocator, free = torch.cuda.caching_allocator_alloc, torch.cuda.caching_allocator_delete
+    # What the public function calls once the device is current; it switches there and back on every call, which costs more than the memory.
+    quick, current = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None), torch.cuda.current_device
 
     def allocate(user, size, stream):
         try:
+            if quick and current() == device:
+                return quick(size, stream or 0)
             return allocator(size, device, stream or 0)
         except Exception:  # nothing may be thrown through C: NULL is how it hears of it
             return None
@@ -162,11 +166,13 @@ def _torch_allocator(torch, device):
     return _ALLOCATE(allocate), _RELEASE(release)
 
 
-def _find_nvrtc():
-    """torch's own kernel compiler, which pip put beside it; None leaves the search to the library."""
+def _find_nvrtc(torch):
+    """torch's own kernel compiler, which pip put beside it; None leaves the search to the library. Of several, the one of torch's CUDA major:
+    what a newer one makes may be too new for the driver that torch was chosen for."""
+    major = (torch.version.cuda or "").partition(".")[0] or "1*"
     for folder in sys.path:
-        for pattern in ("nvidia/cu1*/lib/libnvrtc.so.1*", "nvidia/cuda_nvrtc/lib/libnvrtc.so.1*", "torch/lib/libnvrtc*.so.1*"):
-            found = sorted(glob.glob(os.path.join(folder, pattern)))
+        for pattern in ("nvidia/cu%s/lib/libnvrtc.so.%s", "nvidia/cuda_nvrtc/lib/libnvrtc.so.%.0s%s", "torch/lib/libnvrtc*.so.%.0s%s*"):
+            found = sorted(glob.glob(os.path.join(glob.escape(folder), pattern % (major, major))))
             if found:
                 return found[-1]
     return None

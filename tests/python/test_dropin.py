@@ -1,15 +1,15 @@
 """nvdiffrast.torch where the real one is absent. Judge: the numbers worked out from the definitions, autograd.gradcheck's idea with wide steps."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
+from conftest import installed
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-if importlib.util.find_spec("nvdiffrast") is not None:
+if installed("nvdiffrast"):
     pytest.skip("the real nvdiffrast is installed", allow_module_level=True)
 
 import felloe.dropin  # noqa: E402
