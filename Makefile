@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/dev
 
 .DEFAULT_GOAL := all
-.PHONY: all lib demo test check soak bench lint format fuzz install wheel docs clean bootstrap
+.PHONY: all lib demo test test-gpu check soak bench lint format fuzz install wheel docs clean bootstrap
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -22,6 +22,15 @@ demo: all
 ## The tests of a plain build: minutes.
 test: all
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+## On a machine with a GPU: the operators' tests there, once with kernels that nvcc embedded and once with kernels compiled at run time.
+## PYTHON has torch, numpy and pytest.
+PYTHON ?= python3
+test-gpu:
+	cmake --preset dev -B build/gpu -DFELLOE_TOOL=OFF -DFELLOE_BENCH=OFF -DFELLOE_CUDA=AUTO -DFELLOE_PYTHON=$(PYTHON)
+	cmake --build build/gpu -j $(JOBS)
+	FELLOE_TEST_DEVICE=cuda ctest --test-dir build/gpu --output-on-failure
+	FELLOE_TEST_DEVICE=cuda FELLOE_KERNELS=nvrtc ctest --test-dir build/gpu --output-on-failure -E python/
 
 ## What has to pass before a change is taken: sanitizers, lint, generated pages.
 check: test
