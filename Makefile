@@ -32,10 +32,11 @@ test-gpu:
 	FELLOE_TEST_DEVICE=cuda ctest --test-dir build/gpu --output-on-failure
 	FELLOE_TEST_DEVICE=cuda FELLOE_KERNELS=nvrtc ctest --test-dir build/gpu --output-on-failure -E python/
 
-## What has to pass before a change is taken: sanitizers, lint, generated pages.
+## What has to pass before a change is taken: sanitizers, the wheel, lint, generated pages.
 check: test
 	tools/bootstrap --lint
 	cmake --preset asan && cmake --build build/asan -j $(JOBS) && ctest --test-dir build/asan --output-on-failure -j $(JOBS)
+	$(MAKE) wheel
 	$(MAKE) lint
 
 lint: $(BUILD)/build.ninja

@@ -55,8 +55,8 @@ static fel_status mismatch(fel_status code, const struct tensor_rule *rule, char
         }
     put(&e, " [");
     for (const char *c = rule->shape; *c; c++) {
-        const char letter[2] = {*c, 0};
-        put(&e, *c == ' ' ? ", " : letter);
+        const char one[2] = {*c, 0};
+        put(&e, *c == ' ' ? ", " : one);
     }
     put(&e, "]");
     if (letter) {

@@ -27,6 +27,8 @@ print("alone: Python %d.%d.%d" % sys.version_info[:3])
 
 
 def main(wheel, pythons):
+    if "x86_64" in wheel and "manylinux_2_17_" not in wheel:
+        sys.exit("%s needs a newer glibc than 2.17: python/glibc_floor.h lacks a function" % os.path.basename(wheel))
     extra = os.environ.get("FELLOE_WHEEL_WITH", "").split()
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FELLOE_LIBRARY")}
     for python in pythons:
