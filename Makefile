@@ -29,8 +29,8 @@ PYTHON ?= python3
 test-gpu:
 	cmake --preset dev -B build/gpu -DFELLOE_TOOL=OFF -DFELLOE_BENCH=OFF -DFELLOE_CUDA=AUTO -DFELLOE_PYTHON=$(PYTHON)
 	cmake --build build/gpu -j $(JOBS)
-	FELLOE_TEST_DEVICE=cuda ctest --test-dir build/gpu --output-on-failure
-	FELLOE_TEST_DEVICE=cuda FELLOE_KERNELS=nvrtc ctest --test-dir build/gpu --output-on-failure -E python/
+	FELLOE_TEST_DEVICE=cuda ctest --test-dir build/gpu --output-on-failure -LE gpu
+	FELLOE_TEST_DEVICE=cuda FELLOE_KERNELS=nvrtc ctest --test-dir build/gpu --output-on-failure -LE gpu -E python/
 
 ## What has to pass before a change is taken: sanitizers, the wheel, lint, generated pages.
 check: test
