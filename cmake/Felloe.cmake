@@ -10,10 +10,10 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_library(felloe_flags INTERFACE)
-target_compile_options(felloe_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wformat=2)
+target_compile_options(felloe_flags INTERFACE "$<$<COMPILE_LANGUAGE:C>:\
+-Wall;-Wextra;-Wshadow;-Wconversion;-Wvla;-Wstrict-prototypes;-Wmissing-prototypes;-Wundef;-Wformat=2>")
 if(FELLOE_WERROR)
-  target_compile_options(felloe_flags INTERFACE -Werror)
+  target_compile_options(felloe_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
 if(FELLOE_SANITIZE)
   add_compile_options(-fsanitize=${FELLOE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

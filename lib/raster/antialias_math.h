@@ -118,86 +118,77 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
         along[k] = vertical ? y : x;
         across[k] = vertical ? x : y;
     }
+    /* what belongs to the edge by which the line leaves: copied, since an index that varies would put arrays into memory */
     int edge = -1;
-    float farthest = 0.0F;
+    float farthest = 0.0F, third[4] = {0, 0, 0, 0};
+    struct antialias_corner from = corner[0], to = corner[0];
     for (int k = 0; k < 3; k++) {
         const int m = k == 2 ? 0 : k + 1, n = k == 0 ? 2 : k - 1;
         if (!corner[m].usable || !corner[n].usable || (across[m] < 0.0F) == (across[n] < 0.0F))
             continue;
         const float height = add_rn(across[n], -across[m]);
         const float at = direction * (cross2(along[m], across[n], along[n], across[m]) / height);
-        if (edge < 0 || at > farthest)
-            edge = k, farthest = at;
+        if (edge >= 0 && !(at > farthest))
+            continue;
+        edge = k, farthest = at;
+        from = corner[m], to = corner[n];
+        pair.v[0] = v[m], pair.v[1] = v[n];
+        pair.along[0] = along[m], pair.along[1] = along[n];
+        pair.across[0] = across[m], pair.across[1] = across[n];
+        for (int c = 0; c < 4; c++)
+            third[c] = p[k][c];
     }
     if (edge < 0 || !(farthest > -0.0625F && farthest < 1.0625F))
         return pair;
-    const int m = edge == 2 ? 0 : edge + 1, n = edge == 0 ? 2 : edge - 1;
-    const float length = add_rn(along[n], -along[m]), height = add_rn(across[n], -across[m]);
+    const float length = add_rn(pair.along[1], -pair.along[0]), height = add_rn(pair.across[1], -pair.across[0]);
     if (fabsf(height) < fabsf(length))
         return pair;
-    const int own = antialias_side(p[edge], &corner[m], &corner[n], 0.5F * (float)args->width,
-                                   0.5F * (float)args->height);
-    if (!antialias_silhouette(args, positions, face, edge, own, &corner[m], &corner[n]))
+    const int own = antialias_side(third, &from, &to, 0.5F * (float)args->width, 0.5F * (float)args->height);
+    if (!antialias_silhouette(args, positions, face, edge, own, &from, &to))
         return pair;
     pair.live = farthest > 0.0F && farthest < 1.0F;
     pair.distance = farthest > 0.0F ? (farthest < 1.0F ? farthest : 1.0F) : 0.0F;
-    pair.v[0] = v[m], pair.v[1] = v[n];
-    pair.along[0] = along[m], pair.along[1] = along[n];
-    pair.across[0] = across[m], pair.across[1] = across[n];
     /* d > 1/2: the front pixel spills over into the other; below, the other one into it */
     const float excess = pair.distance - 0.5F;
     pair.blend = pair.front_is_second ? -excess : excess;
     return pair;
 }
 
-/* ---- a pixel's colour from its four pairs: left, right, lower, upper ----
- *
- * share[0] and share[2] are the blends of pairs in which the pixel is second, share[1] and share[3] those in which it is
- * first; 0 at the image's border. */
+/* ---- a pixel's colour from its four pairs: their blends, 0 at the image's border ---- */
+
 struct antialias_shares {
     float left, right, lower, upper;
 };
 
-FEL_INLINE void antialias_pixel(const struct antialias_args *a, long long pixel, struct antialias_shares s)
+/* One channel: in points to it, row is a row's floats. */
+FEL_INLINE float antialias_blend(const float *in, int channels, long long row, struct antialias_shares s)
 {
-    const float *in = a->color + pixel * a->channels;
-    float *out = a->out + pixel * a->channels;
-    const long long row = (long long)a->width * a->channels;
     /* a pair adds to its first pixel when its blend is negative, to its second when positive */
-    const float left = s.left > 0.0F ? s.left : 0.0F, lower = s.lower > 0.0F ? s.lower : 0.0F;
-    const float right = s.right < 0.0F ? -s.right : 0.0F, upper = s.upper < 0.0F ? -s.upper : 0.0F;
-    for (int c = 0; c < a->channels; c++) {
-        float sum = in[c];
-        if (left != 0.0F)
-            sum += left * (in[c - a->channels] - in[c]);
-        if (right != 0.0F)
-            sum += right * (in[c + a->channels] - in[c]);
-        if (lower != 0.0F)
-            sum += lower * (in[c - row] - in[c]);
-        if (upper != 0.0F)
-            sum += upper * (in[c + row] - in[c]);
-        out[c] = sum;
-    }
+    float sum = *in;
+    if (s.left > 0.0F)
+        sum += s.left * (in[-channels] - *in);
+    if (s.right < 0.0F)
+        sum -= s.right * (in[channels] - *in);
+    if (s.lower > 0.0F)
+        sum += s.lower * (in[-row] - *in);
+    if (s.upper < 0.0F)
+        sum -= s.upper * (in[row] - *in);
+    return sum;
 }
 
-FEL_INLINE void antialias_color_gradient(const struct antialias_args *a, long long pixel, struct antialias_shares s)
+/* Its transpose: where the pixel is the target it keeps less of its own; else it gave to the target. */
+FEL_INLINE float antialias_blend_gradient(const float *g, int channels, long long row, struct antialias_shares s)
 {
-    const float *g = a->grad_out + pixel * a->channels;
-    float *out = a->grad_color + pixel * a->channels;
-    const long long row = (long long)a->width * a->channels;
-    for (int c = 0; c < a->channels; c++) {
-        float sum = g[c];
-        /* where the pixel is the target it keeps less of its own; else it gives to the target */
-        if (s.left != 0.0F)
-            sum += s.left > 0.0F ? -s.left * g[c] : -s.left * g[c - a->channels];
-        if (s.right != 0.0F)
-            sum += s.right < 0.0F ? s.right * g[c] : s.right * g[c + a->channels];
-        if (s.lower != 0.0F)
-            sum += s.lower > 0.0F ? -s.lower * g[c] : -s.lower * g[c - row];
-        if (s.upper != 0.0F)
-            sum += s.upper < 0.0F ? s.upper * g[c] : s.upper * g[c + row];
-        out[c] = sum;
-    }
+    float sum = *g;
+    if (s.left != 0.0F)
+        sum -= s.left * (s.left > 0.0F ? *g : g[-channels]);
+    if (s.right != 0.0F)
+        sum += s.right * (s.right < 0.0F ? *g : g[channels]);
+    if (s.lower != 0.0F)
+        sum -= s.lower * (s.lower > 0.0F ? *g : g[-row]);
+    if (s.upper != 0.0F)
+        sum += s.upper * (s.upper < 0.0F ? *g : g[row]);
+    return sum;
 }
 
 /* Gradient of a pair's distance, from the pixels' colours and upstream gradients. At d = 1/2, where nothing blends, it is

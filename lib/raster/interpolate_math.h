@@ -35,7 +35,7 @@ FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long 
     const long long face = id_face(r[3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
         return false;
-    const long long base = args->image_attributes ? pixel / args->image_pixels * args->image_attributes : 0;
+    const long long base = args->image_attributes ? divide(pixel, args->image_pixels) * args->image_attributes : 0;
     for (int k = 0; k < 3; k++) {
         at->offset[k] = base + (long long)v[k] * args->attribute_count;
         at->corner[k] = args->attributes + at->offset[k];

@@ -27,6 +27,13 @@ struct launch pixel_launch(int width, int height, int64_t images)
     return launch;
 }
 
+struct launch pair_launch(int width, int height, int64_t images)
+{
+    struct launch launch = image_launch(width, height, images, 32, 32);
+    launch.block[0] = 32, launch.block[1] = 8, launch.block[2] = 1;
+    return launch;
+}
+
 struct launch tile_launch(int width, int height, int64_t images)
 {
     struct launch launch = image_launch(width, height, images, 16, 16);

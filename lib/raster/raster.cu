@@ -39,12 +39,6 @@ static __device__ __forceinline__ block_place block_place_of(int width, int side
 
 /* ---- rasterization ---- */
 
-static __device__ __forceinline__ void key_lower(unsigned long long *at, unsigned long long key)
-{
-    if (__ldcg(at) > key) /* a load costs less than an atomic that loses */
-        atomicMin(at, key);
-}
-
 /* A covered sample: peeling, then the key. */
 static __device__ __forceinline__ void cover_sample(const rasterize_args &a, int image, int i, int j, unsigned depth,
                                                     long long face)
@@ -55,7 +49,7 @@ static __device__ __forceinline__ void cover_sample(const rasterize_args &a, int
         if (depth <= a.below[first + pixel])
             return;
     }
-    key_lower(a.keys + pixel, raster_key(depth, face));
+    atomicMin(a.keys + pixel, raster_key(depth, face)); /* its result unused: nothing waits. Reading first would */
 }
 
 /* Edge functions in 32 bits: enough when no side of the triangle is longer than 127 pixels. */
@@ -117,27 +111,23 @@ static __device__ __forceinline__ void cover_small(const rasterize_args &a, int 
 static __device__ __forceinline__ void cover_medium(const rasterize_args &a, int image, long long face,
                                                     const raster_triangle &t)
 {
-    const int lane = lane_index(), w = t.box.j1 - t.box.j0 + 1;
+    const int lane = lane_index(), w = t.box.j1 - t.box.j0 + 1, h = t.box.i1 - t.box.i0 + 1;
     const int shift = w > 4 ? 3 : w > 2 ? 2 : 1, across = 1 << shift, up = 32 >> shift;
-    const int j_lane = t.box.j0 + (lane & (across - 1)), i_lane = t.box.i0 + (lane >> shift);
     edges32 r;
-    /* the lane's first sample may lie past the box by up to 16 pixels; fits32 leaves room for none, so stay inside */
-    const int j_start = j_lane <= t.box.j1 ? j_lane : t.box.j1, i_start = i_lane <= t.box.i1 ? i_lane : t.box.i1;
-    if (!edges32_at(t, a.width, a.height, j_start, i_start, r))
+    if (!edges32_at(t, a.width, a.height, t.box.j0, t.box.i0, r))
         return;
-    const bool column_live = j_lane <= t.box.j1;
-    for (int i = i_lane; i <= t.box.i1; i += up) {
-        int e0 = r.e[0], e1 = r.e[1], e2 = r.e[2];
-        if (column_live) {
-            for (int j = j_lane; j <= t.box.j1; j += across) {
-                unsigned depth;
-                if (e0 >= r.least[0] && e1 >= r.least[1] && e2 >= r.least[2] &&
-                    plain_depth((float)e0, (float)e1, r.inverse_area, r.z2, r.z02, r.z12, t.clipped, &depth))
-                    cover_sample(a, image, i, j, depth, face);
-                e0 += r.dj[0] << shift, e1 += r.dj[1] << shift, e2 += r.dj[2] << shift;
-            }
+    const int lane_j = lane & (across - 1), lane_i = lane >> shift;
+#pragma unroll 1
+    for (int i = lane_i; i < h; i += up) {
+#pragma unroll 2
+        for (int j = lane_j; j < w; j += across) {
+            const int e0 = r.e[0] + r.dj[0] * j + r.di[0] * i, e1 = r.e[1] + r.dj[1] * j + r.di[1] * i,
+                      e2 = r.e[2] + r.dj[2] * j + r.di[2] * i;
+            unsigned depth;
+            if (e0 >= r.least[0] && e1 >= r.least[1] && e2 >= r.least[2] &&
+                plain_depth((float)e0, (float)e1, r.inverse_area, r.z2, r.z02, r.z12, t.clipped, &depth))
+                cover_sample(a, image, t.box.i0 + i, t.box.j0 + j, depth, face);
         }
-        r.e[0] += r.di[0] * up, r.e[1] += r.di[1] * up, r.e[2] += r.di[2] * up;
     }
 }
 
@@ -229,7 +219,7 @@ static __device__ __forceinline__ void queue_tiles(const rasterize_args &a, int 
             make_uint4((unsigned)face, (unsigned)image, tj0 + k % across, ti0 + k / across);
 }
 
-extern "C" __global__ void __launch_bounds__(COVER_BLOCK) raster_cover(const __grid_constant__ rasterize_args args)
+extern "C" __global__ void __launch_bounds__(COVER_BLOCK, COVER_BLOCKS) raster_cover(const __grid_constant__ rasterize_args args)
 {
     const int lane = lane_index(), image = blockIdx.y, per_warp = args.faces_per_warp;
     const long long warp = (long long)blockIdx.x * (COVER_BLOCK / 32) + (threadIdx.x >> 5);
@@ -436,7 +426,7 @@ static __device__ __forceinline__ tiled_pixel tiled_pixel_of(int width, int heig
     return p;
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, RASTERIZE_BACKWARD_BLOCKS)
     raster_rasterize_backward(const __grid_constant__ rasterize_backward_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, args.height);
@@ -446,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
 #pragma unroll
     for (int k = 0; k < 3; k++)
         g[k][0] = g[k][1] = g[k][2] = 0.0f;
-    const bool some = at.inside && rasterize_gradient(&args, at.pixel, v, &first, g);
+    const bool some = at.inside && rasterize_gradient(&args, at.image, at.i, at.j, v, &first, g);
     if (args.grad.mode != SINK_SUM) {
         for (int k = 0; some && k < 3; k++) {
             sink_add(&args.grad, 4 * (first + v[k]), g[k][0]);
@@ -717,8 +707,57 @@ template <int C> static __device__ __forceinline__ void load_texel(const float *
     }
 }
 
+/* texture_linear for flat textures whose levels have under 2^31 floats each: 32-bit offsets, no cube. */
+struct flat_taps {
+    int at[4]; /* first float of each texel, -1: reads 0 */
+    float weight[4], fx, fy, slope_x, slope_y;
+};
+
 template <int C>
-static __device__ __forceinline__ void fetch_taps(const texture_taps &taps, const float *texels, float tap[4][C])
+static __device__ __forceinline__ flat_taps flat_taps_at(const texture_args &args, float s, float t, int w, int h)
+{
+    flat_taps taps;
+    taps.slope_x = (float)w, taps.slope_y = (float)h;
+    if (args.boundary == BOUNDARY_WRAP)
+        s = fraction_part(s), t = fraction_part(t);
+    float x = add_rn(mul_rn(s, (float)w), -0.5f), y = add_rn(mul_rn(t, (float)h), -0.5f);
+    if (args.boundary == BOUNDARY_CLAMP) {
+        if (!(x >= 0.0f && x < (float)(w - 1)))
+            taps.slope_x = 0.0f;
+        if (!(y >= 0.0f && y < (float)(h - 1)))
+            taps.slope_y = 0.0f;
+        x = fminf(fmaxf(x, 0.0f), (float)(w - 1));
+        y = fminf(fmaxf(y, 0.0f), (float)(h - 1));
+    }
+    x = fminf(fmaxf(x, -2.0f), (float)w + 1.0f);
+    y = fminf(fmaxf(y, -2.0f), (float)h + 1.0f);
+    const float bx = floorf(x), by = floorf(y);
+    taps.fx = x - bx, taps.fy = y - by;
+    int x0 = (int)bx, y0 = (int)by, x1 = x0 + 1, y1 = y0 + 1;
+    taps.weight[0] = (1.0f - taps.fx) * (1.0f - taps.fy);
+    taps.weight[1] = taps.fx * (1.0f - taps.fy);
+    taps.weight[2] = (1.0f - taps.fx) * taps.fy;
+    taps.weight[3] = taps.fx * taps.fy;
+    bool left = true, right = true, lower = true, upper = true;
+    if (args.boundary == BOUNDARY_WRAP) { /* x0 is in -1 .. w - 1 */
+        x0 = x0 < 0 ? w - 1 : x0 >= w ? 0 : x0, y0 = y0 < 0 ? h - 1 : y0 >= h ? 0 : y0;
+        x1 = x1 >= w ? 0 : x1, y1 = y1 >= h ? 0 : y1;
+    } else if (args.boundary == BOUNDARY_CLAMP) {
+        x1 = min(x1, w - 1), y1 = min(y1, h - 1);
+    } else {
+        left = (unsigned)x0 < (unsigned)w, right = (unsigned)x1 < (unsigned)w;
+        lower = (unsigned)y0 < (unsigned)h, upper = (unsigned)y1 < (unsigned)h;
+    }
+    const int row0 = y0 * w, row1 = y1 * w;
+    taps.at[0] = left && lower ? (row0 + x0) * C : -1;
+    taps.at[1] = right && lower ? (row0 + x1) * C : -1;
+    taps.at[2] = left && upper ? (row1 + x0) * C : -1;
+    taps.at[3] = right && upper ? (row1 + x1) * C : -1;
+    return taps;
+}
+
+template <int C>
+static __device__ __forceinline__ void fetch_taps(const flat_taps &taps, const float *texels, float tap[4][C])
 {
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -726,163 +765,237 @@ static __device__ __forceinline__ void fetch_taps(const texture_taps &taps, cons
         for (int c = 0; c < C; c++)
             tap[k][c] = 0.0f;
         if (taps.at[k] >= 0)
-            load_texel<C>(texels + taps.at[k] * C, tap[k]);
+            load_texel<C>(texels + taps.at[k], tap[k]);
     }
 }
 
-template <int C> static __device__ __forceinline__ float tap_sum(const texture_taps &taps, const float tap[4][C], int c)
+template <int C> static __device__ __forceinline__ float tap_sum(const flat_taps &taps, const float tap[4][C], int c)
 {
     return taps.weight[0] * tap[0][c] + taps.weight[1] * tap[1][c] + taps.weight[2] * tap[2][c] +
            taps.weight[3] * tap[3][c];
 }
 
-/* A linear filter with C channels; the pixel's place is known. */
-template <int C>
-static __device__ __forceinline__ void texture_few(const texture_args &args, const texture_place &p, long long pixel)
+/* The image's texels in a level. */
+template <int C> static __device__ __forceinline__ long long flat_image(const texture_args &args, int image, int level)
 {
-    texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
-    if (args.filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(&args, &p, pixel);
+    return args.shared ? 0 : (long long)image * args.level[level].width * args.level[level].height * C;
+}
+
+template <int C> static __device__ __forceinline__ void texture_few(const texture_args &args, const tiled_pixel &pixel)
+{
+    const float2 uv = *reinterpret_cast<const float2 *>(args.uv + 2 * pixel.pixel);
+    const texture_place p = {uv.x, uv.y, 0, 0.0f, 0.0f, 0.0f};
     float tap[4][C], out[C];
-    const texture_taps t0 = texture_linear(&args, &p, lod.level0);
-    fetch_taps<C>(t0, args.level[lod.level0].texels + texture_image(&args, pixel, lod.level0) * C, tap);
 #pragma unroll
     for (int c = 0; c < C; c++)
-        out[c] = tap_sum<C>(t0, tap, c);
-    if (lod.level1 != lod.level0) {
-        const texture_taps t1 = texture_linear(&args, &p, lod.level1);
-        fetch_taps<C>(t1, args.level[lod.level1].texels + texture_image(&args, pixel, lod.level1) * C, tap);
+        out[c] = 0.0f;
+    if (is_finite(uv.x) && is_finite(uv.y)) {
+        texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
+        if (args.filter >= FILTER_MIP_NEAREST)
+            lod = texture_lod_of(&args, &p, pixel.pixel, 0);
+        const texture_level &l0 = args.level[lod.level0];
+        const flat_taps t0 = flat_taps_at<C>(args, uv.x, uv.y, l0.width, l0.height);
+        fetch_taps<C>(t0, l0.texels + flat_image<C>(args, pixel.image, lod.level0), tap);
 #pragma unroll
         for (int c = 0; c < C; c++)
-            out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
+            out[c] = tap_sum<C>(t0, tap, c);
+        if (lod.level1 != lod.level0) {
+            const texture_level &l1 = args.level[lod.level1];
+            const flat_taps t1 = flat_taps_at<C>(args, uv.x, uv.y, l1.width, l1.height);
+            fetch_taps<C>(t1, l1.texels + flat_image<C>(args, pixel.image, lod.level1), tap);
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
+        }
     }
-    store_row<C>(args.out + pixel * C, out);
+    store_row<C>(args.out + pixel.pixel * C, out);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
-    if (pixel >= args.pixel_count)
-        return;
-    texture_place p;
-    if (args.filter == FILTER_NEAREST || args.channels > 4 || !texture_find(&args, pixel, &p)) {
+    if (pixel < args.pixel_count)
         texture_pixel(&args, pixel);
+}
+
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BLOCKS) raster_texture_flat(const __grid_constant__ texture_args args)
+{
+    const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
+    if (!at.inside)
         return;
-    }
     switch (args.channels) {
     case 1:
-        texture_few<1>(args, p, pixel);
+        texture_few<1>(args, at);
         break;
     case 2:
-        texture_few<2>(args, p, pixel);
+        texture_few<2>(args, at);
         break;
     case 3:
-        texture_few<3>(args, p, pixel);
+        texture_few<3>(args, at);
         break;
-    default:
-        texture_few<4>(args, p, pixel);
+    case 4:
+        texture_few<4>(args, at);
+        break;
     }
 }
 
-/* Adds a level's share of g to the texels, and its slopes and value to what goes to uv and level. */
+/* Adds C channels to a texel's gradient. */
+template <int C> static __device__ __forceinline__ void add_texel(float *at, int stride, const float v[C])
+{
+    if (C == 1)
+        atomicAdd(at, v[0]);
+    else if (C == 2)
+        add2(at, v[0], v[C - 1]);
+    else if (C == 4)
+        add4(at, v[0], v[C > 1 ? 1 : 0], v[C > 2 ? 2 : 0], v[C - 1]);
+    else if (stride == 4)
+        add4(at, v[0], v[C > 1 ? 1 : 0], v[C - 1], 0.0f);
+    else
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            atomicAdd(at + c, v[c]);
+}
+
+/* Adds a level's share of g to the texels, and its slopes and value to what goes to uv and level. All lanes of the warp
+ * come here; `live` are those that have a pixel. Neighbouring pixels mostly share texels: a lane hands its right two on
+ * to the lane on its right, and its upper two to the lane above, where those have the same ones as left or lower two.
+ * That leaves one addition a pixel instead of four where texels and pixels are of a size. */
 template <int C>
-static __device__ __forceinline__ float taps_backward(const texture_args &args, const texture_taps &taps, int level,
-                                                      long long image, const float g[C], float share, float *gs,
-                                                      float *gt)
+static __device__ __forceinline__ float taps_backward(const texture_args &args, const flat_taps &taps, int level,
+                                                      long long image, const float g[C], float share, bool live,
+                                                      float *gs, float *gt)
 {
     const texture_level &l = args.level[level];
     float tap[4][C], value = 0.0f;
-    fetch_taps<C>(taps, l.texels + image * C, tap);
-    if (l.grad.sum) {
+    if (live) {
+        fetch_taps<C>(taps, l.texels + image, tap);
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            value += g[c] * tap_sum<C>(taps, tap, c);
+            *gs += g[c] * share * taps.slope_x *
+                   ((1.0f - taps.fy) * (tap[1][c] - tap[0][c]) + taps.fy * (tap[3][c] - tap[2][c]));
+            *gt += g[c] * share * taps.slope_y *
+                   ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
+        }
+    }
+    if (!__any_sync(FULL_WARP, live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
+        return value;
+    const int lane = lane_index();
+    live = live && l.grad.sum;
+    float sum[4][C];
+    int at[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        at[k] = live ? taps.at[k] : -1;
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            sum[k][c] = live ? share * taps.weight[k] * g[c] : 0.0f;
+    }
+    const int mine = live ? level : -1;
+    const unsigned lives = __ballot_sync(FULL_WARP, live);
+    const int source = __ffs(lives) - 1;
+    const int first0 = __shfl_sync(FULL_WARP, at[0], source), first3 = __shfl_sync(FULL_WARP, at[3], source);
+    const int first_level = __shfl_sync(FULL_WARP, mine, source);
+    const bool same = at[0] == first0 && at[3] == first3 && mine == first_level;
+    if (__all_sync(FULL_WARP, same || !live)) { /* background, or a texture seen large: or all would wait for one address */
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            const float weight = share * taps.weight[k];
-            if (taps.at[k] < 0 || weight == 0.0f)
-                continue;
-            float *at = l.grad.sum + (image + taps.at[k]) * args.grad_stride;
-            if (C == 1)
-                atomicAdd(at, weight * g[0]);
-            else if (C == 2)
-                add2(at, weight * g[0], weight * g[C - 1]);
-            else if (C == 4)
-                add4(at, weight * g[0], weight * g[C > 1 ? 1 : 0], weight * g[C > 2 ? 2 : 0], weight * g[C - 1]);
-            else if (args.grad_stride == 4)
-                add4(at, weight * g[0], weight * g[C > 1 ? 1 : 0], weight * g[C - 1], 0.0f);
-            else
 #pragma unroll
-                for (int c = 0; c < C; c++)
-                    atomicAdd(at + c, weight * g[c]);
+            for (int c = 0; c < C; c++)
+                sum[k][c] = warp_sum(sum[k][c]);
+            if (lane == source && at[k] >= 0)
+                add_texel<C>(l.grad.sum + (image + at[k]) / C * args.grad_stride, args.grad_stride, sum[k]);
         }
+        return value;
     }
 #pragma unroll
-    for (int c = 0; c < C; c++) {
-        float v[4];
+    for (int axis = 0; axis < 2; axis++) { /* right, then up */
+        const int distance = axis ? 8 : 1, far0 = axis ? 2 : 1, near0 = 0, far1 = 3, near1 = axis ? 1 : 2;
+        const bool edge = axis ? lane >= 24 : (lane & 7) == 7;
+        const int next0 = __shfl_down_sync(FULL_WARP, at[near0], distance);
+        const int next1 = __shfl_down_sync(FULL_WARP, at[near1], distance);
+        const int next_level = __shfl_down_sync(FULL_WARP, mine, distance);
+        const bool gives = !edge && mine >= 0 && next_level == mine && next0 == at[far0] && next1 == at[far1];
+        const bool takes = __shfl_up_sync(FULL_WARP, gives, distance) && (axis ? lane >= 8 : (lane & 7) != 0);
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            v[k] = tap[k][c];
-        value += g[c] * tap_sum<C>(taps, tap, c);
-        if (taps.corner >= 0) {
-            const float mean = (v[0] + v[1] + v[2] + v[3]) / 3.0f;
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                v[k] = k == taps.corner ? mean : v[k];
+        for (int c = 0; c < C; c++) {
+            const float from0 = __shfl_up_sync(FULL_WARP, sum[far0][c], distance);
+            const float from1 = __shfl_up_sync(FULL_WARP, sum[far1][c], distance);
+            if (takes)
+                sum[near0][c] += from0, sum[near1][c] += from1;
         }
-        *gs += g[c] * share * taps.slope_x * ((1.0f - taps.fy) * (v[1] - v[0]) + taps.fy * (v[3] - v[2]));
-        *gt += g[c] * share * taps.slope_y * ((1.0f - taps.fx) * (v[2] - v[0]) + taps.fx * (v[3] - v[1]));
+        if (gives)
+            at[far0] = at[far1] = -1;
     }
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (at[k] >= 0)
+            add_texel<C>(l.grad.sum + (image + at[k]) / C * args.grad_stride, args.grad_stride, sum[k]);
     return value;
 }
 
-template <int C> static __device__ __forceinline__ void texture_backward_few(const texture_args &args, long long pixel)
+template <int C>
+static __device__ __forceinline__ void texture_backward_few(const texture_args &args, const tiled_pixel &pixel)
 {
-    const float none[6] = {0, 0, 0, 0, 0, 0};
     float g[C];
-    load_row<C>(args.grad_out + pixel * C, g);
-    texture_place p;
-    bool some = false;
+    texture_place p = {0.0f, 0.0f, 0, 0.0f, 0.0f, 0.0f};
+    bool live = false;
+    if (pixel.inside) {
+        load_row<C>(args.grad_out + pixel.pixel * C, g);
 #pragma unroll
-    for (int c = 0; c < C; c++)
-        some |= g[c] != 0.0f;
-    if (!some || !texture_find(&args, pixel, &p)) {
-        texture_gradient_store(&args, pixel, none, none, 0.0f);
-        return;
+        for (int c = 0; c < C; c++)
+            live |= g[c] != 0.0f;
+        live = live && texture_find(&args, pixel.pixel, 0, &p);
     }
     texture_lod lod = {0, 0, 0.0f, {0, 0, 0, 0}, 0.0f};
-    if (args.filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(&args, &p, pixel);
     float gs = 0.0f, gt = 0.0f, glevel = 0.0f;
-    const texture_taps t0 = texture_linear(&args, &p, lod.level0);
-    const float v0 = taps_backward<C>(args, t0, lod.level0, texture_image(&args, pixel, lod.level0), g,
-                                      1.0f - lod.fraction, &gs, &gt);
-    if (lod.level1 != lod.level0) {
-        const texture_taps t1 = texture_linear(&args, &p, lod.level1);
-        glevel = taps_backward<C>(args, t1, lod.level1, texture_image(&args, pixel, lod.level1), g, lod.fraction, &gs,
-                                  &gt) -
-                 v0;
+    if (__any_sync(FULL_WARP, live)) {
+        if (live && args.filter >= FILTER_MIP_NEAREST)
+            lod = texture_lod_of(&args, &p, pixel.pixel, 0);
+        const flat_taps t0 =
+            flat_taps_at<C>(args, p.s, p.t, args.level[lod.level0].width, args.level[lod.level0].height);
+        const float v0 = taps_backward<C>(args, t0, lod.level0, flat_image<C>(args, pixel.image, lod.level0), g,
+                                          1.0f - lod.fraction, live, &gs, &gt);
+        const bool two = live && lod.level1 != lod.level0;
+        if (__any_sync(FULL_WARP, two)) {
+            const flat_taps t1 =
+                flat_taps_at<C>(args, p.s, p.t, args.level[lod.level1].width, args.level[lod.level1].height);
+            const float v1 = taps_backward<C>(args, t1, lod.level1, flat_image<C>(args, pixel.image, lod.level1), g,
+                                              lod.fraction, two, &gs, &gt);
+            glevel = two ? v1 - v0 : 0.0f;
+        }
     }
-    texture_gradient_finish(&args, &p, &lod, pixel, gs, gt, glevel);
+    if (!pixel.inside)
+        return;
+    if (!live)
+        lod.footprint = 0.0f;
+    texture_gradient_finish(&args, &p, &lod, pixel.pixel, gs, gt, glevel, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture_backward(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
-    if (pixel >= args.pixel_count)
-        return;
-    switch (args.filter == FILTER_NEAREST || args.level[0].grad.mode != SINK_SUM ? 0 : args.channels) {
+    if (pixel < args.pixel_count)
+        texture_gradient(&args, pixel);
+}
+
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BACKWARD_BLOCKS)
+    raster_texture_backward_flat(const __grid_constant__ texture_args args)
+{
+    const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
+    switch (args.channels) {
     case 1:
-        texture_backward_few<1>(args, pixel);
+        texture_backward_few<1>(args, at);
         break;
     case 2:
-        texture_backward_few<2>(args, pixel);
+        texture_backward_few<2>(args, at);
         break;
     case 3:
-        texture_backward_few<3>(args, pixel);
+        texture_backward_few<3>(args, at);
         break;
     case 4:
-        texture_backward_few<4>(args, pixel);
+        texture_backward_few<4>(args, at);
         break;
-    default:
-        texture_gradient(&args, pixel);
     }
 }
 
@@ -899,27 +1012,32 @@ extern "C" __global__ void __launch_bounds__(MIP_BLOCK) raster_mips(const __grid
         const int x_first = blockIdx.x * side, y_first = blockIdx.y * side;
         float *coarser = tile[k & 1];
         const float *finer = tile[(k & 1) ^ 1];
-        for (int n = threadIdx.x; n < side * side * channels; n += MIP_BLOCK) {
-            const int c = n % channels, x = n / channels % side, y = n / channels / side;
+        for (int n = threadIdx.x; n < side * side; n += MIP_BLOCK) {
+            const int x = n & (side - 1), y = n >> (5 - k);
             if (x_first + x >= cw || y_first + y >= ch)
                 continue;
             const int x0 = w > 1 ? 2 * x : 0, x1 = w > 1 ? x0 + 1 : 0, y0 = h > 1 ? 2 * y : 0, y1 = h > 1 ? y0 + 1 : 0;
-            float sum;
+            const float *corner[4];
             if (k == 0) {
-                const float *base = args.finest + image * args.height * args.width * args.channels + c0 + c;
                 const int bx = blockIdx.x * 64, by = blockIdx.y * 64;
-                const float *row0 = base + (long long)(by + y0) * w * args.channels;
-                const float *row1 = base + (long long)(by + y1) * w * args.channels;
-                const long long a = (long long)(bx + x0) * args.channels, b = (long long)(bx + x1) * args.channels;
-                sum = (__ldg(row0 + a) + __ldg(row0 + b)) + (__ldg(row1 + a) + __ldg(row1 + b));
+                const float *row0 = args.finest + ((image * h + by + y0) * w + bx) * args.channels + c0;
+                const float *row1 = args.finest + ((image * h + by + y1) * w + bx) * args.channels + c0;
+                corner[0] = row0 + x0 * args.channels, corner[1] = row0 + x1 * args.channels;
+                corner[2] = row1 + x0 * args.channels, corner[3] = row1 + x1 * args.channels;
             } else {
                 const int stride = 2 * side;
-                sum = (finer[(y0 * stride + x0) * channels + c] + finer[(y0 * stride + x1) * channels + c]) +
-                      (finer[(y1 * stride + x0) * channels + c] + finer[(y1 * stride + x1) * channels + c]);
+                corner[0] = finer + (y0 * stride + x0) * MIP_CHANNELS, corner[1] = finer + (y0 * stride + x1) * MIP_CHANNELS;
+                corner[2] = finer + (y1 * stride + x0) * MIP_CHANNELS, corner[3] = finer + (y1 * stride + x1) * MIP_CHANNELS;
             }
-            sum *= 0.25f;
-            coarser[(y * side + x) * channels + c] = sum;
-            args.level[k][((image * ch + y_first + y) * cw + x_first + x) * args.channels + c0 + c] = sum;
+            float *out = args.level[k] + ((image * ch + y_first + y) * cw + x_first + x) * args.channels + c0;
+#pragma unroll
+            for (int c = 0; c < MIP_CHANNELS; c++) {
+                if (c >= channels)
+                    break;
+                const float mean = 0.25f * ((corner[0][c] + corner[1][c]) + (corner[2][c] + corner[3][c]));
+                coarser[n * MIP_CHANNELS + c] = mean;
+                out[c] = mean;
+            }
         }
         __syncthreads();
         w = cw, h = ch;
@@ -933,8 +1051,8 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(co
     const long long n = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (n >= args.images * cw * ch)
         return;
-    const int x = (int)(n % cw), y = (int)(n / cw % ch);
-    const long long image = n / cw / ch;
+    const long long row = divide(n, cw), image = divide(row, ch);
+    const int x = (int)(n - row * cw), y = (int)(row - image * ch);
     for (int c = 0; c < args.channels; c += 4) {
         float shared[4] = {0, 0, 0, 0};
         float share = 1.0f;
@@ -954,6 +1072,19 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(co
                     shared[m] += share * from[m];
             }
         }
+        if (args.channels == 3 && args.stride == 4 && args.width % 2 == 0) { /* two texels' six floats in three stores */
+            for (int by = 2 * y; by < 2 * y + 2 && by < args.height; by++) {
+                const long long texel = (image * args.height + by) * args.width + 2 * x;
+                float p[4], q[4];
+                load4(args.base + texel * 4, p);
+                load4(args.base + texel * 4 + 4, q);
+                float2 *out = reinterpret_cast<float2 *>(args.out + texel * 3);
+                out[0] = make_float2(p[0] + shared[0], p[1] + shared[1]);
+                out[1] = make_float2(p[2] + shared[2], q[0] + shared[0]);
+                out[2] = make_float2(q[1] + shared[1], q[2] + shared[2]);
+            }
+            return;
+        }
         for (int q = 0; q < 4; q++) {
             const int bx = 2 * x + (q & 1), by = 2 * y + (q >> 1);
             if (bx >= args.width || by >= args.height)
@@ -967,101 +1098,160 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(co
 
 /* ---- antialiasing ---- */
 
+/* A block has 32 x 32 pixels, four a thread. Few pairs have different ids, and examining one waits for memory five times
+ * over; the block lists them first, so that its threads wait together, once. */
+enum { PAIR_SIDE = 32 };
+
 struct pair_tile {
-    float id[10][35];       /* rows -1 .. 8, columns -1 .. 32 of the block's pixels */
-    float right[8][33];     /* blend of (row, column - 1) and (row, column) */
-    float upper[9][32];     /* blend of (row - 1, column) and (row, column) */
+    float id[PAIR_SIDE + 2][PAIR_SIDE + 3]; /* rows and columns -1 .. 32 of the block's pixels */
+    float right[PAIR_SIDE][PAIR_SIDE + 1];  /* blend of (row, column - 1) and (row, column) */
+    float upper[PAIR_SIDE + 1][PAIR_SIDE];  /* blend of (row - 1, column) and (row, column) */
+    unsigned short list[2 * PAIR_SIDE * (PAIR_SIDE + 1)]; /* (row + 1) << 8 | (column + 1) << 1 | vertical, of the first */
+    unsigned listed;
 };
 
-struct pair_owner { /* a thread's own pairs, whose position gradients it adds */
-    antialias_pair right, upper;
-};
+static __device__ __forceinline__ void list_pair(pair_tile &tile, int row, int column, int vertical)
+{
+    const float id = tile.id[row + 1][column + 1];
+    const float other = tile.id[row + 1 + vertical][column + 2 - vertical];
+    if (vertical)
+        tile.upper[row + 1][column] = 0.0f;
+    else
+        tile.right[row][column + 1] = 0.0f;
+    if (id != other && id >= 0.0f && other >= 0.0f)
+        tile.list[atomicAdd(&tile.listed, 1u)] =
+            (unsigned short)((unsigned)(row + 1) << 8 | (unsigned)(column + 1) << 1 | (unsigned)vertical);
+}
 
-static __device__ __forceinline__ antialias_shares examine_tile(const antialias_args &a, pair_tile &tile,
-                                                                pair_owner *own)
+/* The blends around every pixel of the block. With `gradients`, pairs that the block owns add theirs to the positions. */
+static __device__ __forceinline__ void examine_tile(const antialias_args &a, pair_tile &tile, const block_place &block,
+                                                    bool gradients)
 {
     const int tx = threadIdx.x, ty = threadIdx.y, n = ty * 32 + tx;
-    const block_place block = block_place_of(a.width, 32);
-    const int image = block.image, j_first = block.column, i_first = blockIdx.y * 8;
+    const int image = block.image, j_first = block.column, i_first = blockIdx.y * PAIR_SIDE;
     const long long base = (long long)image * a.height * a.width;
-    for (int k = n; k < 10 * 34; k += 256) {
-        const int row = k / 34, column = k % 34, i = i_first + row - 1, j = j_first + column - 1;
+    if (n == 0)
+        tile.listed = 0;
+    for (int k = n; k < (PAIR_SIDE + 2) * (PAIR_SIDE + 2); k += PIXEL_BLOCK) {
+        const int row = k / (PAIR_SIDE + 2), column = k - row * (PAIR_SIDE + 2), i = i_first + row - 1, j = j_first + column - 1;
         const bool inside = i >= 0 && i < a.height && j >= 0 && j < a.width;
         tile.id[row][column] = inside ? a.rast[4 * (base + (long long)i * a.width + j) + 3] : -1.0f;
     }
     __syncthreads();
-    /* pairs of the block's pixels with their right and upper neighbours, then the left and lower fringe */
-    for (int round = 0; round < 2; round++) {
-        int row, column, vertical_only = 0, horizontal_only = 0;
-        if (round == 0) {
-            row = ty, column = tx;
-        } else if (n < 8) {
-            row = n, column = -1, horizontal_only = 1;
-        } else if (n >= 32 && n < 64) {
-            row = -1, column = n - 32, vertical_only = 1;
-        } else {
-            break;
-        }
+#pragma unroll
+    for (int row = ty; row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
+        list_pair(tile, row, tx, 0);
+        list_pair(tile, row, tx, 1);
+    }
+    if (n < PAIR_SIDE)
+        list_pair(tile, n, -1, 0);
+    else if (n < 2 * PAIR_SIDE)
+        list_pair(tile, -1, n - PAIR_SIDE, 1);
+    __syncthreads();
+    const unsigned listed = tile.listed;
+    for (unsigned k = n; k < listed; k += PIXEL_BLOCK) {
+        const unsigned entry = tile.list[k];
+        const int row = (int)(entry >> 8) - 1, column = (int)(entry >> 1 & 127) - 1, vertical = (int)(entry & 1);
         const int i = i_first + row, j = j_first + column;
-        const float id = tile.id[row + 1][column + 1];
-        const long long pixel = base + (long long)i * a.width + j;
-        if (!vertical_only) {
-            const float other = tile.id[row + 1][column + 2];
-            float blend = 0.0f;
-            if (id != other && id >= 0.0f && other >= 0.0f) {
-                const antialias_pair pair = antialias_examine(&a, pixel, pixel + 1, i, j, image, 0);
-                blend = pair.blend;
-                if (own && round == 0)
-                    own->right = pair;
-            }
-            tile.right[row][column + 1] = blend;
-        }
-        if (!horizontal_only) {
-            const float other = tile.id[row + 2][column + 1];
-            float blend = 0.0f;
-            if (id != other && id >= 0.0f && other >= 0.0f) {
-                const antialias_pair pair = antialias_examine(&a, pixel, pixel + a.width, i, j, image, 1);
-                blend = pair.blend;
-                if (own && round == 0)
-                    own->upper = pair;
-            }
-            tile.upper[row + 1][column] = blend;
-        }
+        const long long first = base + (long long)i * a.width + j, second = first + (vertical ? a.width : 1);
+        const antialias_pair pair = antialias_examine(&a, first, second, i, j, image, vertical);
+        if (vertical)
+            tile.upper[row + 1][column] = pair.blend;
+        else
+            tile.right[row][column + 1] = pair.blend;
+        if (gradients && row >= 0 && column >= 0)
+            antialias_position_gradient(&a, &pair, first, second, image, vertical);
     }
     __syncthreads();
-    const antialias_shares shares = {tile.right[ty][tx], tile.right[ty][tx + 1], tile.upper[ty][tx],
-                                     tile.upper[ty + 1][tx]};
+}
+
+static __device__ __forceinline__ antialias_shares shares_at(const pair_tile &tile, int row, int column)
+{
+    const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1], tile.upper[row][column],
+                                     tile.upper[row + 1][column]};
     return shares;
 }
 
-extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK) raster_antialias(const __grid_constant__ antialias_args args)
+static __device__ __forceinline__ float blend_one(const float *from, int channels, long long row, antialias_shares shares,
+                                                  bool gradient)
 {
-    __shared__ pair_tile tile;
-    const antialias_shares shares = examine_tile(args, tile, 0);
-    const block_place block = block_place_of(args.width, 32);
-    const int j = block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y;
-    if (j < args.width && i < args.height)
-        antialias_pixel(&args, ((long long)block.image * args.height + i) * args.width + j, shares);
+    return gradient ? antialias_blend_gradient(from, channels, row, shares) : antialias_blend(from, channels, row, shares);
 }
 
-extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK)
+/* Four pixels of a row a thread, as C vectors of 16 bytes: most of them are copied as they are. The width is a multiple of
+ * four. */
+template <int C>
+static __device__ __forceinline__ void blend_quads(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                   const float *from, float *to, bool gradient)
+{
+    const int n = threadIdx.y * 32 + threadIdx.x, row = n >> 3, column = (n & 7) * 4;
+    const int i = blockIdx.y * PAIR_SIDE + row, j = block.column + column;
+    if (i >= a.height || j >= a.width)
+        return;
+    const long long floats = (long long)a.width * C;
+    const long long start = (((long long)block.image * a.height + i) * a.width + j) * C;
+    float v[4 * C];
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        load4(from + start + 4 * k, v + 4 * k);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const antialias_shares shares = shares_at(tile, row, column + k);
+        if (shares.left != 0.0f || shares.right != 0.0f || shares.lower != 0.0f || shares.upper != 0.0f)
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                v[k * C + c] = blend_one(from + start + k * C + c, C, floats, shares, gradient);
+    }
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        store4(to + start + 4 * k, v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+}
+
+static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                  const float *from, float *to, bool gradient)
+{
+    switch (a.width % 4 ? 0 : a.channels) {
+    case 1:
+        blend_quads<1>(a, tile, block, from, to, gradient);
+        return;
+    case 2:
+        blend_quads<2>(a, tile, block, from, to, gradient);
+        return;
+    case 3:
+        blend_quads<3>(a, tile, block, from, to, gradient);
+        return;
+    case 4:
+        blend_quads<4>(a, tile, block, from, to, gradient);
+        return;
+    }
+    const int j = block.column + threadIdx.x;
+    for (int row = threadIdx.y; row < PAIR_SIDE && j < a.width; row += PIXEL_BLOCK / 32) {
+        const int i = blockIdx.y * PAIR_SIDE + row;
+        if (i >= a.height)
+            return;
+        const antialias_shares shares = shares_at(tile, row, threadIdx.x);
+        const long long start = (((long long)block.image * a.height + i) * a.width + j) * a.channels;
+        for (int c = 0; c < a.channels; c++)
+            to[start + c] = blend_one(from + start + c, a.channels, (long long)a.width * a.channels, shares, gradient);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(const __grid_constant__ antialias_args args)
+{
+    __shared__ pair_tile tile;
+    const block_place block = block_place_of(args.width, PAIR_SIDE);
+    examine_tile(args, tile, block, false);
+    blend_tile(args, tile, block, args.color, args.out, false);
+}
+
+extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
     raster_antialias_backward(const __grid_constant__ antialias_args args)
 {
     __shared__ pair_tile tile;
-    pair_owner own;
-    own.right.live = own.upper.live = 0;
-    const antialias_shares shares = examine_tile(args, tile, &own);
-    const block_place block = block_place_of(args.width, 32);
-    const int j = block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y, image = block.image;
-    if (j >= args.width || i >= args.height)
-        return;
-    const long long pixel = ((long long)image * args.height + i) * args.width + j;
+    const block_place block = block_place_of(args.width, PAIR_SIDE);
+    examine_tile(args, tile, block, args.grad.sum != 0);
     if (args.grad_color)
-        antialias_color_gradient(&args, pixel, shares);
-    if (args.grad.sum) {
-        antialias_position_gradient(&args, &own.right, pixel, pixel + 1, image, 0);
-        antialias_position_gradient(&args, &own.upper, pixel, pixel + args.width, image, 1);
-    }
+        blend_tile(args, tile, block, args.grad_out, args.grad_color, true);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)

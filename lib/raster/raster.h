@@ -22,8 +22,10 @@ fel_status raster_expect(fel_context *ctx, const struct tensor_rule *rules, size
 /* Sets bytes on the context's device to 0. */
 fel_status raster_zero(fel_context *ctx, void *at, int64_t bytes);
 
-/* One thread a pixel, in blocks of 32 x 8 and of 16 x 16 pixels; images follow one another along grid x. */
+/* Blocks of 32 x 8 pixels, one a thread; 32 x 32, four a thread; 16 x 16, one a thread. Images follow one another along
+ * grid x. */
 struct launch pixel_launch(int width, int height, int64_t images);
+struct launch pair_launch(int width, int height, int64_t images);
 struct launch tile_launch(int width, int height, int64_t images);
 
 /* Gradients of one call that many items add to. */

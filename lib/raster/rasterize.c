@@ -6,7 +6,6 @@
 enum {
     KEY_BYTES = 32 << 20,     /* of keys at a time: they should stay in a GPU's L2 cache */
     QUEUE_CAPACITY = 1 << 18, /* pieces of large triangles */
-    SMALL_SAMPLES = 8,
     LARGE_SAMPLES = 1 << 14,  /* CPU: boxes above are drawn by all threads together */
     LARGE_CAPACITY = 1 << 12,
 };
@@ -110,7 +109,7 @@ static void cover_face(struct cover_job *job, int image, long long face, int def
     const struct rasterize_args *a = job->args;
     float p[3][4];
     struct raster_triangle t = {.clipped = 0};
-    struct raster_wide wide;
+    struct raster_wide wide = {.n0 = 0.0};
     if (!raster_load(a, a->image_first + image, face, p))
         return;
     const int kind = raster_setup(a, p, &t);
@@ -191,13 +190,20 @@ static fel_status rasterize_cpu(fel_context *ctx, const struct rasterize_args *a
 
 /* ---- CUDA ---- */
 
-/* A warp should have a few faces, not 32, when there are not enough faces to fill the GPU. */
-static int faces_per_warp(int64_t faces)
+/* How faces are dealt to warps, by the pixels there are for each: small ones a lane each, which draws up to so many
+ * samples alone; larger ones by whole warps, few a warp, or too few warps would be at work. Measured on an H200. */
+static void deal_faces(struct rasterize_args *args, int64_t faces)
 {
-    int per_warp = 32;
-    while (per_warp > 1 && faces / per_warp < 1 << 13)
-        per_warp /= 2;
-    return per_warp;
+    const int64_t pixels = (int64_t)args->width * args->height;
+    if (pixels < 20 * faces) {
+        args->faces_per_warp = 32;
+        args->small_samples = 160;
+        return;
+    }
+    args->faces_per_warp = pixels < 100 * faces ? 4 : 1;
+    args->small_samples = 4;
+    while (args->faces_per_warp > 1 && faces * args->image_count / args->faces_per_warp < 4096)
+        args->faces_per_warp /= 2;
 }
 
 static fel_status rasterize_cuda(fel_context *ctx, struct rasterize_args *args)
@@ -205,8 +211,7 @@ static fel_status rasterize_cuda(fel_context *ctx, struct rasterize_args *args)
     int64_t faces = args->range_mode ? 0 : args->face_count;
     for (int k = 0; args->range_mode && k < args->image_count; k++)
         faces = args->ranges[k][1] > faces ? args->ranges[k][1] : faces;
-    args->faces_per_warp = faces_per_warp(faces * args->image_count);
-    args->small_samples = args->faces_per_warp == 32 ? SMALL_SAMPLES : 1;
+    deal_faces(args, faces);
     const int64_t faces_per_block = (int64_t)args->faces_per_warp * (COVER_BLOCK / 32);
     const struct launch cover = {.grid = {(unsigned)((faces + faces_per_block - 1) / faces_per_block),
                                           (unsigned)args->image_count, 1},
@@ -298,6 +303,7 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         .height = (int)n.of['h'],
         .scale_x = (float)(n.of['w'] * (GRID / 2) / step),
         .scale_y = (float)(n.of['h'] * (GRID / 2) / step),
+        .place_limit = (float)(GRID_LIMIT / step),
         .step = step,
         .range_mode = ranges != NULL,
     };
@@ -326,15 +332,14 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
     status = FEL_OUT_OF_MEMORY;
     struct scratch scratch = scratch_begin(ctx);
     struct large_face *large = NULL;
-    args.keys = scratch_array(&scratch, unsigned long long, (size_t)(group * pixels));
-    if (!args.keys)
-        goto done;
-    if (cuda) {
-        args.queue = scratch_array(&scratch, unsigned, 4 * (size_t)QUEUE_CAPACITY + 4);
+    if (cuda) { /* one piece, since an allocator may be a call into Python: queue, its count, keys */
+        const size_t queue_words = 4 * (size_t)QUEUE_CAPACITY + 4;
+        args.queue = scratch_array(&scratch, unsigned, queue_words + 2 * (size_t)(group * pixels));
         if (!args.queue)
             goto done;
         args.queue_count = args.queue + 4 * (size_t)QUEUE_CAPACITY;
         args.queue_capacity = QUEUE_CAPACITY;
+        args.keys = (unsigned long long *)(void *)(args.queue + queue_words);
         const struct fill_args fill = {.words = (unsigned *)args.keys,
                                        .count = 2 * group * pixels,
                                        .value = 0xffffffffU,
@@ -344,8 +349,9 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
         if (status)
             goto done;
     } else {
+        args.keys = scratch_array(&scratch, unsigned long long, group * pixels);
         large = scratch_array(&scratch, struct large_face, LARGE_CAPACITY);
-        if (!large)
+        if (!args.keys || !large)
             goto done;
     }
     const int *r = ranges ? tensor_data(ranges) : NULL;
@@ -368,14 +374,16 @@ done:
 
 /* ---- gradients ---- */
 
-static void backward_range(const void *arg, int64_t first, int64_t last)
+static void backward_rows(const void *arg, int64_t first, int64_t last)
 {
     const struct rasterize_backward_args *args = arg;
-    for (int64_t pixel = first; pixel < last; pixel++) {
+    for (int64_t pixel = first * args->width; pixel < last * args->width; pixel++) {
+        const int64_t row = pixel / args->width;
         int v[3];
         long long base;
         float g[3][3];
-        if (!rasterize_gradient(args, pixel, v, &base, g))
+        if (!rasterize_gradient(args, (int)(row / args->height), (int)(row % args->height),
+                                (int)(pixel % args->width), v, &base, g))
             continue;
         for (int k = 0; k < 3; k++) {
             const long long at = 4 * (base + v[k]);
@@ -392,7 +400,7 @@ static fel_status backward_run(fel_context *ctx, const void *arg)
     if (!args->pixel_count)
         return FEL_OK;
     if (!context_on_cuda(ctx))
-        return pool_for(ctx, args->pixel_count, 1024, backward_range, args);
+        return pool_for(ctx, args->pixel_count / args->width, 4, backward_rows, args);
     return device_launch(ctx, &RASTER_MODULE, "raster_rasterize_backward",
                          tile_launch(args->width, args->height,
                                      args->pixel_count / ((int64_t)args->width * args->height)), args, sizeof *args);

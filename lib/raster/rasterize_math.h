@@ -24,6 +24,7 @@ enum {
 };
 
 #define EMPTY_KEY (~0ULL)
+#define FLOAT_LARGEST 0x1.fffffep127F
 #define STEEP_DEPTH 2.0F /* |z/w| of a vertex above which float depths would lose bits that matter */
 
 struct rasterize_args {
@@ -40,6 +41,7 @@ struct rasterize_args {
     int width, height;
     int image_first, image_count; /* the images that this launch draws */
     float scale_x, scale_y;    /* NDC to grid steps, before rounding */
+    float place_limit;         /* GRID_LIMIT, before the multiplication with step */
     int step;                  /* rounded places are multiples of it: 1, or 16 for a grid of 1/16 pixel */
     unsigned queue_capacity;
     int faces_per_warp;        /* CUDA: how many of a warp's lanes take a face of their own */
@@ -64,20 +66,24 @@ struct raster_point {
 
 FEL_INLINE struct raster_point raster_snap(const struct rasterize_args *a, const float p[4])
 {
-    struct raster_point r = {0, 0, 0.0F, POINT_BAD};
-    if (!is_finite(p[0]) || !is_finite(p[1]) || !is_finite(p[2]) || !is_finite(p[3]))
-        return r;
-    r.kind = POINT_WIDE;
-    if (!(p[3] > 0.0F))
-        return r;
-    const float x = mul_rn(p[0] / p[3], a->scale_x), y = mul_rn(p[1] / p[3], a->scale_y);
-    const float limit = (float)(GRID_LIMIT / a->step);
-    if (!(x >= -limit && x <= limit && y >= -limit && y <= limit))
-        return r;
+    const float reciprocal = 1.0F / p[3]; /* one division a vertex; z*(1/w) never leaves [-1, 1] where z/w does not */
+    const float x = mul_rn(mul_rn(p[0], reciprocal), a->scale_x), y = mul_rn(mul_rn(p[1], reciprocal), a->scale_y);
+    const float z = mul_rn(p[2], reciprocal), limit = a->place_limit;
+    struct raster_point r = {0, 0, 0.0F, POINT_PLAIN};
+    const bool in_front = p[3] > 0.0F && p[3] <= FLOAT_LARGEST;
+    const bool on_grid = in_front && x >= -limit && x <= limit && y >= -limit && y <= limit;
+    if (!(on_grid && z >= -STEEP_DEPTH && z <= STEEP_DEPTH)) { /* rare: NaN and infinity end here as well */
+        if (!is_finite(p[0]) || !is_finite(p[1]) || !is_finite(p[2]) || !is_finite(p[3])) {
+            r.kind = POINT_BAD;
+            return r;
+        }
+        r.kind = on_grid ? POINT_STEEP : POINT_WIDE;
+        if (!on_grid)
+            return r;
+    }
     r.x = round_to_int(x) * a->step;
     r.y = round_to_int(y) * a->step;
-    r.z = p[2] / p[3];
-    r.kind = r.z >= -STEEP_DEPTH && r.z <= STEEP_DEPTH ? POINT_PLAIN : POINT_STEEP;
+    r.z = z;
     return r;
 }
 
@@ -236,16 +242,21 @@ struct raster_wide {
 };
 
 struct homogeneous {
-    double x, y, w, z; /* grid steps times w; scaled by a positive number */
-    int snapped;       /* then w is 1 and x, y are integers */
+    double x, y, w, z;  /* grid steps times w, not rounded; scaled by a positive number */
+    int snapped;        /* has a place on the grid; then w is 1 */
+    int grid_x, grid_y; /* that place */
 };
 
 FEL_INLINE struct homogeneous raster_homogeneous(const struct rasterize_args *a, const float p[4])
 {
     const struct raster_point r = raster_snap(a, p);
     struct homogeneous h;
+    h.grid_x = r.x, h.grid_y = r.y;
     if (r.kind == POINT_PLAIN || r.kind == POINT_STEEP) {
-        h.x = r.x, h.y = r.y, h.w = 1.0, h.z = (double)p[2] / (double)p[3];
+        h.x = dmul_rn((double)p[0] / (double)p[3], (double)a->scale_x * a->step);
+        h.y = dmul_rn((double)p[1] / (double)p[3], (double)a->scale_y * a->step);
+        h.z = (double)p[2] / (double)p[3];
+        h.w = 1.0;
         h.snapped = 1;
         return h;
     }
@@ -277,8 +288,10 @@ FEL_INLINE bool homogeneous_before(const struct homogeneous *p, const struct hom
     return p->w < q->w;
 }
 
-/* The line through two vertices, the same whichever face asks; where one is snapped it is the origin and the other's
- * direction is rounded to float, which makes products with places exact and the side of every sample certain. */
+/* The line through two vertices, the same whichever face asks. Where one of them is snapped, its grid place is the origin
+ * and the direction is that of the exact edge, rounded to float: all edges of the vertex then meet in one point, products
+ * with places are exact, so the side of every sample is certain, and no sample is farther off than the rounding moved the
+ * vertex. (A line through the rounded vertex and one behind the eye would be: the latter's image is a pivot.) */
 FEL_INLINE void wide_edge(const struct homogeneous *from, const struct homogeneous *to, int sign,
                           struct raster_wide *t, int k)
 {
@@ -291,12 +304,14 @@ FEL_INLINE void wide_edge(const struct homogeneous *from, const struct homogeneo
     double a, b, c = 0.0;
     t->ox[k] = t->oy[k] = 0.0;
     if (from->snapped) {
-        t->ox[k] = from->x, t->oy[k] = from->y;
-        const double dx = dadd_rn(to->x, -dmul_rn(from->x, to->w)), dy = dadd_rn(to->y, -dmul_rn(from->y, to->w));
-        a = -(double)(float)dy; /* exact already when both are snapped and near enough, else rounded on purpose */
-        b = (double)(float)dx;
-        if (to->snapped)
-            a = -dy, b = dx;
+        t->ox[k] = from->grid_x, t->oy[k] = from->grid_y;
+        if (to->snapped) {
+            a = from->grid_y - to->grid_y;
+            b = to->grid_x - from->grid_x;
+        } else {
+            a = -(double)(float)dadd_rn(to->y, -dmul_rn(from->y, to->w));
+            b = (double)(float)dadd_rn(to->x, -dmul_rn(from->x, to->w));
+        }
     } else {
         a = dcross(from->y, to->w, from->w, to->y);
         b = dcross(from->w, to->x, from->x, to->w);
@@ -379,7 +394,15 @@ FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[
     t->n0 = dadd_rn(dmul_rn(h[0].z, l0), dadd_rn(dmul_rn(h[1].z, l1), dmul_rn(h[2].z, l2))) / det;
     t->n1 = dadd_rn(dmul_rn(h[0].z, m0), dadd_rn(dmul_rn(h[1].z, m1), dmul_rn(h[2].z, m2))) / det;
     t->n2 = dadd_rn(dmul_rn(h[0].z, k0), dadd_rn(dmul_rn(h[1].z, k1), dmul_rn(h[2].z, k2))) / det;
-    const int sign = det > 0.0 ? 1 : -1;
+    int sign = det > 0.0 ? 1 : -1;
+    if (h[0].snapped && h[1].snapped && h[2].snapped) { /* its neighbours see the rounded triangle */
+        const long long area =
+            (long long)(h[1].grid_x - h[0].grid_x) * (h[2].grid_y - h[0].grid_y) -
+            (long long)(h[2].grid_x - h[0].grid_x) * (h[1].grid_y - h[0].grid_y);
+        if (area == 0)
+            return false;
+        sign = area > 0 ? 1 : -1;
+    }
     wide_edge(&h[1], &h[2], sign, t, 0);
     wide_edge(&h[2], &h[0], sign, t, 1);
     wide_edge(&h[0], &h[1], sign, t, 2);
@@ -501,9 +524,10 @@ struct rasterize_backward_args {
 };
 
 /* What one pixel gives to x, y and w of its face's vertices. False: nothing. */
-FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, long long pixel, int v[3],
+FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, int image, int i, int j, int v[3],
                                    long long *first_vertex, float g[3][3])
 {
+    const long long pixel = ((long long)image * args->height + i) * args->width + j;
     float up[4], up_db[4] = {0, 0, 0, 0};
     load4(args->grad_rast + 4 * pixel, up);
     if (args->grad_rast_db)
@@ -513,9 +537,7 @@ FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, l
     const long long face = id_face(args->rast[4 * pixel + 3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
         return false;
-    const long long row = pixel / args->width;
-    const int j = (int)(pixel - row * args->width), i = (int)(row % args->height);
-    *first_vertex = row / args->height * args->image_vertices;
+    *first_vertex = image * args->image_vertices;
     float p[3][4];
     for (int k = 0; k < 3; k++)
         load4(args->positions + 4 * (*first_vertex + v[k]), p[k]);

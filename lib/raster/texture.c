@@ -243,6 +243,7 @@ static fel_status texture_read(fel_context *ctx, const struct texture_tensors *t
         .channels = (int)shape->channels,
         .filter = (int)t->filter,
         .boundary = (int)t->boundary,
+        .width = (int)n->of['w'],
         .shared = shape->batch == 1,
         .grad_stride = (int)shape->channels,
     };
@@ -252,6 +253,22 @@ static fel_status texture_read(fel_context *ctx, const struct texture_tensors *t
         args->level[k].height = (int)halved(shape->height, k);
     }
     return FEL_OK;
+}
+
+/* The kernel for any case, or the one for flat textures of up to four channels and 2^31 floats an image, linear filters,
+ * and sums that need no order. */
+static fel_status texture_launch(fel_context *ctx, const char *any, const char *flat, const struct texture_args *args)
+{
+    if (!args->pixel_count)
+        return FEL_OK;
+    const int64_t height = args->image_pixels / args->width;
+    const bool common = args->channels <= 4 && args->boundary != BOUNDARY_CUBE && args->filter != FILTER_NEAREST &&
+                        args->level[0].grad.mode == SINK_SUM && height <= INT32_MAX &&
+                        (int64_t)args->level[0].width * args->level[0].height * args->channels <= INT32_MAX;
+    if (!common)
+        return device_launch(ctx, &RASTER_MODULE, any, grid_1d(args->pixel_count, FLAT_BLOCK), args, sizeof *args);
+    return device_launch(ctx, &RASTER_MODULE, flat,
+                         tile_launch(args->width, (int)height, args->pixel_count / args->image_pixels), args, sizeof *args);
 }
 
 static void texture_range(const void *arg, int64_t first, int64_t last)
@@ -276,7 +293,7 @@ fel_status fel_texture(fel_context *ctx, const DLTensor *texture, const DLTensor
     args.out = tensor_data(out);
     if (!context_on_cuda(ctx))
         return pool_for(ctx, args.pixel_count, 1024, texture_range, &args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_texture", grid_1d(args.pixel_count, FLAT_BLOCK), &args, sizeof args);
+    return texture_launch(ctx, "raster_texture", "raster_texture_flat", &args);
 }
 
 /* ---- gradients ---- */
@@ -293,8 +310,7 @@ static fel_status gradient_run(fel_context *ctx, const void *arg)
     const struct texture_args *args = arg;
     if (!context_on_cuda(ctx))
         return pool_for(ctx, args->pixel_count, 512, gradient_range, args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_texture_backward", grid_1d(args->pixel_count, FLAT_BLOCK), args,
-                         sizeof *args);
+    return texture_launch(ctx, "raster_texture_backward", "raster_texture_backward_flat", args);
 }
 
 static void spread_range(const void *arg, int64_t first, int64_t last)

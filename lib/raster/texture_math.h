@@ -22,6 +22,7 @@ struct texture_args {
     float *grad_uv, *grad_uv_da, *grad_bias; /* any may be NULL */
     long long pixel_count, image_pixels;
     int level_count, channels, filter, boundary;
+    int width; /* of an output image, by which kernels tile it */
     int shared; /* the texture's batch is 1: it serves every image */
     int grad_stride; /* floats between two texels' gradients: channels, or more where the kernel wants them aligned */
 };
@@ -123,17 +124,20 @@ FEL_INLINE long long texture_nearest(const struct texture_args *args, const stru
     return ((long long)p->face * h + y) * w + x;
 }
 
-FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, const struct texture_place *p, int level)
+/* Functions below that take `cube` want args->boundary == BOUNDARY_CUBE there; kernels pass a constant, so that code for
+ * flat textures carries nothing of the cube's. */
+FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, const struct texture_place *p, int level,
+                                              int cube)
 {
     const int w = args->level[level].width, h = args->level[level].height;
     float s = p->s, t = p->t;
     struct texture_taps taps;
     taps.corner = -1;
     taps.slope_x = (float)w, taps.slope_y = (float)h;
-    if (args->boundary == BOUNDARY_WRAP)
+    if (!cube && args->boundary == BOUNDARY_WRAP)
         s = fraction_part(s), t = fraction_part(t);
     float x = s * (float)w - 0.5F, y = t * (float)h - 0.5F;
-    if (args->boundary == BOUNDARY_CLAMP) {
+    if (!cube && args->boundary == BOUNDARY_CLAMP) {
         if (!(x >= 0.0F && x < (float)(w - 1)))
             taps.slope_x = 0.0F;
         if (!(y >= 0.0F && y < (float)(h - 1)))
@@ -150,12 +154,12 @@ FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, c
     taps.weight[1] = taps.fx * (1.0F - taps.fy);
     taps.weight[2] = (1.0F - taps.fx) * taps.fy;
     taps.weight[3] = taps.fx * taps.fy;
-    const long long base = (long long)p->face * h;
-    if (args->boundary == BOUNDARY_WRAP) {
+    const long long base = cube ? (long long)p->face * h : 0;
+    if (!cube && args->boundary == BOUNDARY_WRAP) {
         x0 = x0 < 0 ? w - 1 : x0 >= w ? 0 : x0, x1 = x1 >= w ? x1 - w : x1;
         y0 = y0 < 0 ? h - 1 : y0 >= h ? 0 : y0, y1 = y1 >= h ? y1 - h : y1;
         x1 = clamp_int(x1, 0, w - 1), y1 = clamp_int(y1, 0, h - 1); /* a side of 1 */
-    } else if (args->boundary == BOUNDARY_CLAMP) {
+    } else if (!cube && args->boundary == BOUNDARY_CLAMP) {
         x0 = clamp_int(x0, 0, w - 1), x1 = clamp_int(x1, 0, w - 1);
         y0 = clamp_int(y0, 0, h - 1), y1 = clamp_int(y1, 0, h - 1);
     } else if (x0 < 0 || y0 < 0 || x1 >= w || y1 >= h) {
@@ -164,7 +168,7 @@ FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, c
             const int tx = k & 1 ? x1 : x0, ty = k & 2 ? y1 : y0;
             const int out_x = tx < 0 || tx >= w, out_y = ty < 0 || ty >= h;
             taps.at[k] = (base + ty) * w + tx;
-            if (args->boundary == BOUNDARY_ZERO && (out_x || out_y)) {
+            if (!cube && (out_x || out_y)) { /* BOUNDARY_ZERO */
                 taps.at[k] = -1;
             } else if (out_x && out_y) {
                 taps.at[k] = -1;
@@ -173,7 +177,7 @@ FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, c
                 taps.at[k] = cube_neighbour(p->face, tx, ty, w);
             }
         }
-        if (lost >= 0) {
+        if (cube && lost >= 0) {
             const float third = taps.weight[lost] / 3.0F;
             for (int k = 0; k < 4; k++)
                 taps.weight[k] = k == lost ? 0.0F : taps.weight[k] + third;
@@ -204,10 +208,10 @@ FEL_INLINE float cube_derivative(float c, float m, float dc, float dm)
 }
 
 FEL_INLINE void texture_jacobian(const struct texture_args *args, const struct texture_place *p, const float *da,
-                                 float jx[4])
+                                 int cube, float jx[4])
 {
     const float w = (float)args->level[0].width, h = (float)args->level[0].height;
-    if (args->boundary != BOUNDARY_CUBE) {
+    if (!cube) {
         jx[0] = da[0] * w, jx[1] = da[1] * w, jx[2] = da[2] * h, jx[3] = da[3] * h;
         return;
     }
@@ -221,12 +225,13 @@ FEL_INLINE void texture_jacobian(const struct texture_args *args, const struct t
     }
 }
 
-FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, const struct texture_place *p, long long pixel)
+FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, const struct texture_place *p,
+                                             long long pixel, int cube)
 {
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     float level = 0.0F;
     if (args->uv_da) {
-        texture_jacobian(args, p, args->uv_da + pixel * (args->boundary == BOUNDARY_CUBE ? 6 : 4), lod.jx);
+        texture_jacobian(args, p, args->uv_da + pixel * (cube ? 6 : 4), cube, lod.jx);
         const float a = lod.jx[0] * lod.jx[0] + lod.jx[2] * lod.jx[2];
         const float b = lod.jx[1] * lod.jx[1] + lod.jx[3] * lod.jx[3];
         const float c = lod.jx[0] * lod.jx[1] + lod.jx[2] * lod.jx[3];
@@ -251,24 +256,24 @@ FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, co
 }
 
 /* False: the pixel reads 0 and has no gradient. */
-FEL_INLINE bool texture_find(const struct texture_args *args, long long pixel, struct texture_place *p)
+FEL_INLINE bool texture_find(const struct texture_args *args, long long pixel, int cube, struct texture_place *p)
 {
     p->face = 0;
     p->m = p->sc = p->tc = 0.0F;
-    if (args->boundary == BOUNDARY_CUBE)
+    if (cube)
         return cube_place(args->uv + 3 * pixel, p);
     p->s = args->uv[2 * pixel];
     p->t = args->uv[2 * pixel + 1];
     return is_finite(p->s) && is_finite(p->t);
 }
 
-FEL_INLINE long long texture_image(const struct texture_args *args, long long pixel, int level)
+FEL_INLINE long long texture_image(const struct texture_args *args, long long pixel, int level, int cube)
 {
     if (args->shared)
         return 0;
     const long long texels = (long long)args->level[level].width * args->level[level].height *
-                             (args->boundary == BOUNDARY_CUBE ? 6 : 1);
-    return pixel / args->image_pixels * texels;
+                             (cube ? 6 : 1);
+    return divide(pixel, args->image_pixels) * texels;
 }
 
 FEL_INLINE float taps_value(const struct texture_taps *taps, const float *texels, int channels, int c)
@@ -283,32 +288,32 @@ FEL_INLINE float taps_value(const struct texture_taps *taps, const float *texels
 FEL_INLINE void texture_pixel(const struct texture_args *args, long long pixel)
 {
     float *out = args->out + pixel * args->channels;
-    const int channels = args->channels;
+    const int channels = args->channels, cube = args->boundary == BOUNDARY_CUBE;
     struct texture_place p;
-    if (!texture_find(args, pixel, &p)) {
+    if (!texture_find(args, pixel, cube, &p)) {
         for (int c = 0; c < channels; c++)
             out[c] = 0.0F;
         return;
     }
     if (args->filter == FILTER_NEAREST) {
         const long long at = texture_nearest(args, &p);
-        const float *texel = args->level[0].texels + (texture_image(args, pixel, 0) + at) * channels;
+        const float *texel = args->level[0].texels + (texture_image(args, pixel, 0, cube) + at) * channels;
         for (int c = 0; c < channels; c++)
             out[c] = at < 0 ? 0.0F : texel[c];
         return;
     }
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     if (args->filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(args, &p, pixel);
-    const struct texture_taps t0 = texture_linear(args, &p, lod.level0);
-    const float *texels0 = args->level[lod.level0].texels + texture_image(args, pixel, lod.level0) * channels;
+        lod = texture_lod_of(args, &p, pixel, cube);
+    const struct texture_taps t0 = texture_linear(args, &p, lod.level0, cube);
+    const float *texels0 = args->level[lod.level0].texels + texture_image(args, pixel, lod.level0, cube) * channels;
     if (lod.level1 == lod.level0) {
         for (int c = 0; c < channels; c++)
             out[c] = taps_value(&t0, texels0, channels, c);
         return;
     }
-    const struct texture_taps t1 = texture_linear(args, &p, lod.level1);
-    const float *texels1 = args->level[lod.level1].texels + texture_image(args, pixel, lod.level1) * channels;
+    const struct texture_taps t1 = texture_linear(args, &p, lod.level1, cube);
+    const float *texels1 = args->level[lod.level1].texels + texture_image(args, pixel, lod.level1, cube) * channels;
     for (int c = 0; c < channels; c++) {
         const float v0 = taps_value(&t0, texels0, channels, c), v1 = taps_value(&t1, texels1, channels, c);
         out[c] = v0 + lod.fraction * (v1 - v0);
@@ -385,9 +390,9 @@ FEL_INLINE void cube_chain(const struct texture_place *p, float gs, float gt, co
 }
 
 FEL_INLINE void texture_gradient_store(const struct texture_args *args, long long pixel, const float guv[3],
-                                       const float gda[6], float gbias)
+                                       const float gda[6], float gbias, int cube)
 {
-    const int n = args->boundary == BOUNDARY_CUBE ? 3 : 2;
+    const int n = cube ? 3 : 2;
     if (args->grad_uv)
         for (int k = 0; k < n; k++)
             args->grad_uv[pixel * n + k] = guv[k];
@@ -401,10 +406,9 @@ FEL_INLINE void texture_gradient_store(const struct texture_args *args, long lon
 /* What is left once the gradients to s, t and level are known. */
 FEL_INLINE void texture_gradient_finish(const struct texture_args *args, const struct texture_place *p,
                                         const struct texture_lod *lod, long long pixel, float gs, float gt,
-                                        float glevel)
+                                        float glevel, int cube)
 {
     float guv[3] = {gs, gt, 0}, gda[6] = {0, 0, 0, 0, 0, 0}, gj[4] = {0, 0, 0, 0};
-    const int cube = args->boundary == BOUNDARY_CUBE;
     if (glevel != 0.0F && lod->footprint > 0.0F && is_finite(lod->footprint)) {
         lod_slopes(lod, gj);
         for (int k = 0; k < 4; k++) /* from texels to units of s and t */
@@ -414,36 +418,37 @@ FEL_INLINE void texture_gradient_finish(const struct texture_args *args, const s
         cube_chain(p, gs, gt, gj, args->uv_da ? args->uv_da + 6 * pixel : 0, guv, gda);
     else
         gda[0] = gj[0], gda[1] = gj[1], gda[2] = gj[2], gda[3] = gj[3];
-    texture_gradient_store(args, pixel, guv, gda, glevel);
+    texture_gradient_store(args, pixel, guv, gda, glevel, cube);
 }
 
 FEL_INLINE void texture_gradient(const struct texture_args *args, long long pixel)
 {
     const float none[6] = {0, 0, 0, 0, 0, 0};
     const float *g = args->grad_out + pixel * args->channels;
+    const int cube = args->boundary == BOUNDARY_CUBE;
     struct texture_place p;
     int some = 0;
     for (int c = 0; c < args->channels; c++)
         some |= g[c] != 0.0F;
-    if (!some || !texture_find(args, pixel, &p)) {
-        texture_gradient_store(args, pixel, none, none, 0.0F);
+    if (!some || !texture_find(args, pixel, cube, &p)) {
+        texture_gradient_store(args, pixel, none, none, 0.0F, cube);
         return;
     }
     if (args->filter == FILTER_NEAREST) {
-        const long long at = texture_nearest(args, &p), image = texture_image(args, pixel, 0);
+        const long long at = texture_nearest(args, &p), image = texture_image(args, pixel, 0, cube);
         if (at >= 0 && args->level[0].grad.sum)
             for (int c = 0; c < args->channels; c++)
                 sink_add(&args->level[0].grad, (image + at) * args->grad_stride + c, g[c]);
-        texture_gradient_store(args, pixel, none, none, 0.0F);
+        texture_gradient_store(args, pixel, none, none, 0.0F, cube);
         return;
     }
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     if (args->filter >= FILTER_MIP_NEAREST)
-        lod = texture_lod_of(args, &p, pixel);
+        lod = texture_lod_of(args, &p, pixel, cube);
     const int two = lod.level1 != lod.level0;
-    const struct texture_taps t0 = texture_linear(args, &p, lod.level0);
-    const struct texture_taps t1 = two ? texture_linear(args, &p, lod.level1) : t0;
-    const long long image0 = texture_image(args, pixel, lod.level0), image1 = texture_image(args, pixel, lod.level1);
+    const struct texture_taps t0 = texture_linear(args, &p, lod.level0, cube);
+    const struct texture_taps t1 = two ? texture_linear(args, &p, lod.level1, cube) : t0;
+    const long long image0 = texture_image(args, pixel, lod.level0, cube), image1 = texture_image(args, pixel, lod.level1, cube);
     float gs = 0.0F, gt = 0.0F, glevel = 0.0F;
     for (int c = 0; c < args->channels; c++) {
         if (g[c] == 0.0F)
@@ -453,7 +458,7 @@ FEL_INLINE void texture_gradient(const struct texture_args *args, long long pixe
             glevel +=
                 g[c] * (taps_gradient(args, &t1, lod.level1, image1, c, g[c], lod.fraction, &gs, &gt) - v0);
     }
-    texture_gradient_finish(args, &p, &lod, pixel, gs, gt, glevel);
+    texture_gradient_finish(args, &p, &lod, pixel, gs, gt, glevel, cube);
 }
 
 /* ---- mip levels ---- */

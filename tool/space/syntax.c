@@ -9,6 +9,13 @@ const TSLanguage *tree_sitter_python(void);
 enum { FOLD_MOST = 300, LOOKUPS_MOST = 40, CHILDREN_MOST = 1000 };
 
 static uint8_t kinds[1024]; /* by the grammar's symbol */
+static struct {
+    const char *name;
+    TSFieldId id;
+} fields[] = {{"name", 0},       {"value", 0},     {"function", 0}, {"arguments", 0}, {"object", 0},
+              {"attribute", 0},  {"left", 0},      {"right", 0},    {"operator", 0},  {"operators", 0},
+              {"subscript", 0},  {"condition", 0}, {"argument", 0}, {"alias", 0},     {"module_name", 0},
+              {"parameters", 0}, {"key", 0}};
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
 static void kinds_fill(void)
@@ -23,6 +30,9 @@ static void kinds_fill(void)
     };
     const TSLanguage *language = tree_sitter_python();
     const uint32_t count = ts_language_symbol_count(language);
+    for (size_t i = 0; i < COUNT(fields); i++)
+        fields[i].id =
+            ts_language_field_id_for_name(language, fields[i].name, (uint32_t)strlen(fields[i].name));
     for (uint32_t symbol = 0; symbol < count && symbol < COUNT(kinds); symbol++) {
         const char *name = ts_language_symbol_name(language, (TSSymbol)symbol);
         if (ts_language_symbol_type(language, (TSSymbol)symbol) != TSSymbolTypeRegular || !name)
