@@ -12,11 +12,11 @@ struct interpolate_args {
     const int *selected;     /* [selected_count] attributes that get derivatives; NULL: all, in order */
     float *out, *out_da;     /* [n, h, w, a], [n, h, w, 2 * selected_count] */
     const float *grad_out, *grad_out_da;
-    struct grad_sink grad;          /* to attributes */
+    struct grad_sink grad;           /* to attributes */
     float *grad_rast, *grad_rast_db; /* either may be NULL */
     long long vertex_count, face_count, pixel_count;
-    long long image_pixels;       /* h * w */
-    long long image_attributes;   /* floats between two images' attributes: v * a, or 0 when shared */
+    long long image_pixels;     /* h * w */
+    long long image_attributes; /* floats between two images' attributes: v * a, or 0 when shared */
     int attribute_count, selected_count, width;
 };
 
@@ -27,7 +27,8 @@ struct interpolate_at {
     float u, v, rest;
 };
 
-FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long pixel, struct interpolate_at *at)
+FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long pixel,
+                                 struct interpolate_at *at)
 {
     float r[4];
     int v[3];
@@ -35,7 +36,8 @@ FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long 
     const long long face = id_face(r[3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
         return false;
-    const long long base = args->image_attributes ? divide(pixel, args->image_pixels) * args->image_attributes : 0;
+    const long long base =
+        args->image_attributes ? divide(pixel, args->image_pixels) * args->image_attributes : 0;
     for (int k = 0; k < 3; k++) {
         at->offset[k] = base + (long long)v[k] * args->attribute_count;
         at->corner[k] = args->attributes + at->offset[k];
