@@ -76,7 +76,7 @@ static fel_status run_passes(fel_context *ctx, const struct two_passes *p, const
 fel_status fel_weld(fel_context *ctx, const DLTensor *positions, DLTensor *weld)
 {
     const struct tensor_rule rules[] = {{"positions", positions, F32, "v 4"}, {"weld", weld, I32, "v"}};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, 2, &n);
     if (status)
         return status;
@@ -104,7 +104,7 @@ fel_status fel_antialias_topology(fel_context *ctx, const DLTensor *triangles, c
 {
     const struct tensor_rule rules[] = {
         {"triangles", triangles, I32, "f 3"}, {"topology", topology, I32, "f 3"}, {"weld", weld, I32, "v"}};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, weld ? 3 : 2, &n);
     if (status)
         return status;
@@ -240,8 +240,8 @@ fel_status fel_antialias(fel_context *ctx, const DLTensor *color, const DLTensor
                                         {"triangles", triangles, I32, "f 3"},
                                         {"topology", topology, I32, "f 3"},
                                         {"out", out, F32, "n h w c"}};
-    struct antialias_args args;
-    struct dims n;
+    struct antialias_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     const fel_status status = antialias_read(ctx, rules, 6, shared, &args, &n);
     if (status)
         return status;
@@ -279,8 +279,8 @@ fel_status fel_antialias_backward(fel_context *ctx, const DLTensor *color, const
                                    {"topology", topology, I32, "f 3"},
                                    {"grad_out", grad_out, F32, "n h w c"}};
     size_t count = 6;
-    struct antialias_args args;
-    struct dims n;
+    struct antialias_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     if (grad_color)
         rules[count++] = (struct tensor_rule){"grad_color", grad_color, F32, "n h w c"};
     if (grad_positions)

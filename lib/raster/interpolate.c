@@ -43,7 +43,7 @@ static fel_status interpolate_read(fel_context *ctx, const struct interpolate_te
     if (t->out_da && n->of['d'] != 2 * selected)
         return status_fail(FEL_INVALID_SHAPE,
                            "%s: expected float32 [n, h, w, %lld], two for each selected attribute, got %lld",
-                           t->out_da_name, (long long)(2 * selected), (long long)n->of['d']);
+                           t->out_da_name, 2 * (long long)selected, (long long)n->of['d']);
     if (n->of['a'] > INT32_MAX / 2 || selected > INT32_MAX / 2)
         return status_fail(FEL_INVALID_SHAPE, "attributes: expected at most %d channels, got %lld",
                            INT32_MAX / 2, (long long)n->of['a']);
@@ -80,8 +80,8 @@ fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const D
     const struct interpolate_tensors t = {attributes, rast,   triangles, rast_db, selected,
                                           out,        out_da, "out",     "out_da"};
     struct tensor_rule rules[8];
-    struct interpolate_args args;
-    struct dims n;
+    struct interpolate_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     const fel_status status = interpolate_read(ctx, &t, rules, interpolate_rules(&t, rules), &args, &n);
     if (status)
         return status;
@@ -125,8 +125,8 @@ fel_status fel_interpolate_backward(fel_context *ctx, const DLTensor *attributes
     const struct interpolate_tensors t = {attributes, rast,        triangles,  rast_db,      selected,
                                           grad_out,   grad_out_da, "grad_out", "grad_out_da"};
     struct tensor_rule rules[12];
-    struct interpolate_args args;
-    struct dims n;
+    struct interpolate_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     size_t count = interpolate_rules(&t, rules);
     if (grad_attributes)
         rules[count++] = (struct tensor_rule){"grad_attributes", grad_attributes, F32, rules[0].shape};

@@ -57,11 +57,11 @@ FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long
 {
     struct interpolate_at at;
     float *out = args->out + pixel * args->attribute_count;
-    float *da = args->selected_count ? args->out_da + pixel * 2 * args->selected_count : 0;
+    float *da = args->selected_count ? args->out_da + 2 * pixel * args->selected_count : 0;
     if (!interpolate_find(args, pixel, &at)) {
         for (int k = 0; k < args->attribute_count; k++)
             out[k] = 0.0F;
-        for (int k = 0; k < 2 * args->selected_count; k++)
+        for (long long k = 0; k < 2LL * args->selected_count; k++)
             da[k] = 0.0F;
         return;
     }
@@ -74,12 +74,12 @@ FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long
     for (int k = 0; k < args->selected_count; k++) {
         const int s = interpolate_selected(args, k);
         if (s < 0) {
-            da[2 * k] = da[2 * k + 1] = 0.0F;
+            da[2LL * k] = da[2LL * k + 1] = 0.0F;
             continue;
         }
         const float d0 = at.corner[0][s] - at.corner[2][s], d1 = at.corner[1][s] - at.corner[2][s];
-        da[2 * k] = db[0] * d0 + db[2] * d1;
-        da[2 * k + 1] = db[1] * d0 + db[3] * d1;
+        da[2LL * k] = db[0] * d0 + db[2] * d1;
+        da[2LL * k + 1] = db[1] * d0 + db[3] * d1;
     }
 }
 
@@ -104,9 +104,9 @@ FEL_INLINE void interpolate_gradient(const struct interpolate_args *args, long l
         if (args->grad_out_da) {
             float db[4];
             load4(args->rast_db + 4 * pixel, db);
-            const float *gda = args->grad_out_da + pixel * 2 * args->selected_count;
+            const float *gda = args->grad_out_da + 2 * pixel * args->selected_count;
             for (int k = 0; k < args->selected_count; k++) {
-                const float gx = gda[2 * k], gy = gda[2 * k + 1];
+                const float gx = gda[2LL * k], gy = gda[2LL * k + 1];
                 const int s = interpolate_selected(args, k);
                 if (s < 0 || (gx == 0.0F && gy == 0.0F))
                     continue;

@@ -273,7 +273,7 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         if (bits != 8 && bits != 4)
             return status_fail(FEL_INVALID_ARGUMENT, "subpixel_bits: expected 8 or 4, got %d", bits);
     }
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, count, &n);
     if (status)
         return status;
@@ -289,7 +289,8 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         if (status)
             return status;
     }
-    const int step = 1 << (8 - bits);
+    const int step = 1 << (8 - bits), place_limit = GRID_LIMIT / step;
+    const int64_t half_pixel = GRID / 2 / step;
     *images = n.of['n'];
     *args = (struct rasterize_args){
         .positions = tensor_data(positions),
@@ -303,9 +304,9 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         .image_vertices = ranges ? 0 : n.of['v'],
         .width = (int)n.of['w'],
         .height = (int)n.of['h'],
-        .scale_x = (float)(n.of['w'] * (GRID / 2) / step),
-        .scale_y = (float)(n.of['h'] * (GRID / 2) / step),
-        .place_limit = (float)(GRID_LIMIT / step),
+        .scale_x = (float)(n.of['w'] * half_pixel),
+        .scale_y = (float)(n.of['h'] * half_pixel),
+        .place_limit = (float)place_limit,
         .step = step,
         .range_mode = ranges != NULL,
     };
@@ -316,7 +317,7 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
                          const DLTensor *ranges, const fel_rasterize_options *options, DLTensor *rast,
                          DLTensor *rast_db)
 {
-    struct rasterize_args args;
+    struct rasterize_args args = {.width = 0};
     int64_t images = 0;
     fel_status status =
         rasterize_read(ctx, positions, triangles, ranges, options, rast, rast_db, &args, &images);
@@ -423,7 +424,7 @@ fel_status fel_rasterize_backward(fel_context *ctx, const DLTensor *positions, c
         {"grad_positions", grad_positions, F32, shared ? "v 4" : "n v 4"},
         {"grad_rast_db", grad_rast_db, F32, "n h w 4"},
     };
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, grad_rast_db ? 6 : 5, &n);
     if (status)
         return status;

@@ -197,15 +197,15 @@ struct raster_edges {
 FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int height, int j, int i,
                                 struct raster_edges *r)
 {
-    const long long area = (long long)(t->x[1] - t->x[0]) * (t->y[2] - t->y[0]) -
-                           (long long)(t->x[2] - t->x[0]) * (t->y[1] - t->y[0]);
+    const long long area = ((long long)t->x[1] - t->x[0]) * (t->y[2] - t->y[0]) -
+                           ((long long)t->x[2] - t->x[0]) * (t->y[1] - t->y[0]);
     if (area == 0)
         return false;
     const int sign = area > 0 ? 1 : -1;
     const int px = sample_place(j, width), py = sample_place(i, height);
     for (int k = 0; k < 3; k++) {
         const int from = k == 2 ? 0 : k + 1, to = k == 0 ? 2 : k - 1;
-        const long long dx = sign * (t->x[to] - t->x[from]), dy = sign * (t->y[to] - t->y[from]);
+        const long long dx = (long long)sign * (t->x[to] - t->x[from]), dy = (long long)sign * (t->y[to] - t->y[from]);
         r->e[k] = dx * (py - t->y[from]) - dy * (px - t->x[from]);
         r->dj[k] = -dy * GRID;
         r->di[k] = dx * GRID;

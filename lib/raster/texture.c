@@ -70,7 +70,7 @@ static fel_status expect_level(fel_context *ctx, const struct texture_shape *sha
     char label[32];
     snprintf(label, sizeof label, "%s[%d]", name, k - 1);
     const struct tensor_rule rule = {label, level, F32, shape->cube ? "n 6 h w c" : "n h w c"};
-    struct dims n;
+    struct dims n = {{0}};
     const fel_status status = raster_expect(ctx, &rule, 1, &n);
     if (status)
         return status;
@@ -173,14 +173,14 @@ fel_status fel_texture_mips(fel_context *ctx, const DLTensor *texture, DLTensor 
 {
     const bool cube = texture && texture->ndim == 5;
     const struct tensor_rule rule = {"texture", texture, F32, cube ? "n 6 h w c" : "n h w c"};
-    struct dims n;
-    struct texture_shape shape;
+    struct dims n = {{0}};
+    struct texture_shape shape = {.images = 0};
     fel_status status = raster_expect(ctx, &rule, 1, &n);
     if (!status)
         status = read_shape(texture, cube, &shape);
     if (status)
         return status;
-    int count;
+    int count = 0;
     status = fel_texture_level_count(shape.height, shape.width, level_count, &count);
     if (!status)
         status = expect_levels(ctx, &shape, (const DLTensor *const *)levels, level_count, "levels", false);
@@ -302,9 +302,9 @@ fel_status fel_texture(fel_context *ctx, const DLTensor *texture, const DLTensor
     const struct texture_tensors t = {texture, levels, level_count, uv,     uv_da,
                                       bias,    out,    "out",       filter, boundary};
     struct tensor_rule rules[8];
-    struct texture_args args;
-    struct texture_shape shape;
-    struct dims n;
+    struct texture_args args = {.level_count = 0};
+    struct texture_shape shape = {.images = 0};
+    struct dims n = {{0}};
     const fel_status status = texture_read(ctx, &t, rules, texture_rules(&t, rules), &args, &shape, &n);
     if (status)
         return status;
@@ -432,9 +432,9 @@ fel_status fel_texture_backward(fel_context *ctx, const DLTensor *texture, const
                                       bias,    grad_out, "grad_out",  filter, boundary};
     const bool cube = boundary == FEL_BOUNDARY_CUBE;
     struct tensor_rule rules[12];
-    struct texture_args args;
-    struct texture_shape shape;
-    struct dims n;
+    struct texture_args args = {.level_count = 0};
+    struct texture_shape shape = {.images = 0};
+    struct dims n = {{0}};
     size_t count = texture_rules(&t, rules);
     if (grad_texture)
         rules[count++] = (struct tensor_rule){"grad_texture", grad_texture, F32, rules[0].shape};
