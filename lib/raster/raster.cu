@@ -1165,26 +1165,74 @@ static __device__ __forceinline__ void examine_tile(const antialias_args &a, pai
     __syncthreads();
 }
 
-/* Writes the block's pixels, a channel a thread: neighbouring threads touch neighbouring floats whatever the number of
- * channels. C = 0: that number is not known beforehand. */
+static __device__ __forceinline__ antialias_shares shares_at(const pair_tile &tile, int row, int column)
+{
+    const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1], tile.upper[row][column],
+                                     tile.upper[row + 1][column]};
+    return shares;
+}
+
+static __device__ __forceinline__ float blend_one(const float *from, int channels, long long row, antialias_shares shares,
+                                                  bool gradient)
+{
+    return gradient ? antialias_blend_gradient(from, channels, row, shares) : antialias_blend(from, channels, row, shares);
+}
+
+/* Four pixels of a row a thread, as C vectors of 16 bytes: most of them are copied as they are. The width is a multiple of
+ * four. */
 template <int C>
+static __device__ __forceinline__ void blend_quads(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                   const float *from, float *to, bool gradient)
+{
+    const int n = threadIdx.y * 32 + threadIdx.x, row = n >> 3, column = (n & 7) * 4;
+    const int i = blockIdx.y * PAIR_SIDE + row, j = block.column + column;
+    if (i >= a.height || j >= a.width)
+        return;
+    const long long floats = (long long)a.width * C;
+    const long long start = (((long long)block.image * a.height + i) * a.width + j) * C;
+    float v[4 * C];
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        load4(from + start + 4 * k, v + 4 * k);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const antialias_shares shares = shares_at(tile, row, column + k);
+        if (shares.left != 0.0f || shares.right != 0.0f || shares.lower != 0.0f || shares.upper != 0.0f)
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                v[k * C + c] = blend_one(from + start + k * C + c, C, floats, shares, gradient);
+    }
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        store4(to + start + 4 * k, v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+}
+
 static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile, const block_place &block,
                                                   const float *from, float *to, bool gradient)
 {
-    const int channels = C ? C : a.channels, columns = min(PAIR_SIDE, a.width - block.column);
-    const long long floats = (long long)a.width * channels;
-    for (int row = threadIdx.y; row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
+    switch (a.width % 4 ? 0 : a.channels) {
+    case 1:
+        blend_quads<1>(a, tile, block, from, to, gradient);
+        return;
+    case 2:
+        blend_quads<2>(a, tile, block, from, to, gradient);
+        return;
+    case 3:
+        blend_quads<3>(a, tile, block, from, to, gradient);
+        return;
+    case 4:
+        blend_quads<4>(a, tile, block, from, to, gradient);
+        return;
+    }
+    const int j = block.column + threadIdx.x;
+    for (int row = threadIdx.y; row < PAIR_SIDE && j < a.width; row += PIXEL_BLOCK / 32) {
         const int i = blockIdx.y * PAIR_SIDE + row;
         if (i >= a.height)
             return;
-        const long long start = (((long long)block.image * a.height + i) * a.width + block.column) * channels;
-        for (unsigned k = threadIdx.x; k < (unsigned)(columns * channels); k += 32) {
-            const unsigned column = k / (unsigned)channels;
-            const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1],
-                                             tile.upper[row][column], tile.upper[row + 1][column]};
-            to[start + k] = gradient ? antialias_blend_gradient(from + start + k, channels, floats, shares)
-                                     : antialias_blend(from + start + k, channels, floats, shares);
-        }
+        const antialias_shares shares = shares_at(tile, row, threadIdx.x);
+        const long long start = (((long long)block.image * a.height + i) * a.width + j) * a.channels;
+        for (int c = 0; c < a.channels; c++)
+            to[start + c] = blend_one(from + start + c, a.channels, (long long)a.width * a.channels, shares, gradient);
     }
 }
 
@@ -1193,10 +1241,7 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(co
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, false);
-    if (args.channels == 3)
-        blend_tile<3>(args, tile, block, args.color, args.out, false);
-    else
-        blend_tile<0>(args, tile, block, args.color, args.out, false);
+    blend_tile(args, tile, block, args.color, args.out, false);
 }
 
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
@@ -1205,12 +1250,8 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, args.grad.sum != 0);
-    if (!args.grad_color)
-        return;
-    if (args.channels == 3)
-        blend_tile<3>(args, tile, block, args.grad_out, args.grad_color, true);
-    else
-        blend_tile<0>(args, tile, block, args.grad_out, args.grad_color, true);
+    if (args.grad_color)
+        blend_tile(args, tile, block, args.grad_out, args.grad_color, true);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)

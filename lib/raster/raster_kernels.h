@@ -12,7 +12,7 @@ enum {
     LARGE_BLOCK = 128,
     PIXEL_BLOCK = 256,  /* 32 x 8 threads, a pixel each; four in antialiasing, 32 x 32 pixels */
     TILE_BLOCK = 256,   /* 16 x 16 pixels, 8 x 4 a warp */
-    TEXTURE_BLOCKS = 6,
+    TEXTURE_BLOCKS = 8,
     TEXTURE_BACKWARD_BLOCKS = 4,
     RASTERIZE_BACKWARD_BLOCKS = 5,
     MIP_BLOCK = 256,

@@ -92,8 +92,9 @@ struct module_facts {
 };
 
 struct sketch {
-    str text;     /* as long as the source, with the same lines; the source itself when nothing is left out */
-    bool whole;   /* nothing but statements of absurd size was left out */
+    str text;   /* every kept statement at its line and column; the source itself when nothing is left out */
+    bool whole; /* nothing but statements of absurd size was left out */
+    size_t line_count;
     size_t fault; /* the line of a bracket or string that never ends; 0: none */
 };
 /* What of a source is worth parsing (sketch.c). With `whole`, all that can be. Linear in the source. False past the arena's limit. */

@@ -1,6 +1,6 @@
 /* What of a Python source is worth parsing. Most modules of an app define networks: all that they have to say is what they import and
- * under which guards. Building a syntax tree of their arithmetic costs more than everything else together, so it is blanked out
- * first: the sketch has the source's length and lines, and every place in it is a place in the source.
+ * under which guards. Building a syntax tree of their arithmetic costs more than everything else together, so it is left out
+ * first: what is kept stands where it stood, at its line and column.
  *
  * Kept are: all that runs when the module is imported, and within functions every statement with a word that can make a fact, with
  * the headers around it. A module that handles GPU calls, pages or child processes is kept whole. */
@@ -14,7 +14,7 @@ enum {
 };
 
 struct line { /* a logical line: a statement, or the header of a block */
-    size_t first, end, number, indent;
+    size_t first, end, number, last_number, indent;
     size_t header; /* the line whose block it stands in; SIZE_MAX: none */
     size_t leader; /* of elif, else, except, finally: the line that begins the statement; else itself */
     bool is_header, opens_block, is_function, is_except, is_decorator, leaves;
@@ -187,6 +187,7 @@ static void scan_line(struct scan *s, struct line *line)
         s->fault = opened;
     }
     line->end = s->at;
+    line->last_number = s->number;
     line->opens_block = last == ':';
     line->is_header = line->is_header || line->opens_block;
     s->has_long_line = s->has_long_line || line->end - line->first > STATEMENT_MOST;
@@ -281,28 +282,32 @@ static void choose_lines(struct scan *s, bool whole)
     }
 }
 
+/* The kept lines with their indentation, each at its line number. */
 static str draw(struct scan *s)
 {
-    char *text = arena_array(s->a, char, s->source.n + 1);
+    struct buf b = {.a = s->a};
     const struct line *lines = s->lines.items;
     size_t waiting = SIZE_MAX; /* a kept header whose block has nothing yet */
-    if (!text)
-        return (str){NULL, 0};
-    for (size_t i = 0; i < s->source.n; i++)
-        text[i] = s->source.p[i] == '\n' || s->source.p[i] == '\r' ? s->source.p[i] : ' ';
+    size_t number = 1;
     for (size_t i = 0; i < s->lines.count; i++) {
         const struct line *line = &lines[i];
-        if (line->kept) {
-            memcpy(text + line->first, s->source.p + line->first, line->end - line->first);
-        } else if (waiting != SIZE_MAX && line->header == waiting) {
-            text[line->first] = '0'; /* any statement makes the block one */
-        }
-        if (line->kept || line->header == waiting)
-            waiting = SIZE_MAX;
-        if (line->kept && line->opens_block)
-            waiting = i;
+        const bool fills =
+            waiting != SIZE_MAX && line->header == waiting; /* any statement makes the block one */
+        if (!line->kept && !fills)
+            continue;
+        for (; number < line->number; number++)
+            buf_char(&b, '\n');
+        size_t start = line->first;
+        while (start > 0 && s->source.p[start - 1] != '\n' && s->source.p[start - 1] != '\r')
+            start--;
+        buf_add(&b, str_slice(s->source, start, line->kept ? line->end : line->first));
+        if (!line->kept)
+            buf_char(&b, '0');
+        number = line->kept ? line->last_number : number;
+        waiting = line->kept && line->opens_block ? i : SIZE_MAX;
     }
-    return (str){text, s->source.n};
+    buf_char(&b, '\n');
+    return b.failed ? (str){NULL, 0} : buf_str(&b);
 }
 
 bool python_sketch(arena *a, str source, bool whole, struct sketch *out)
@@ -312,6 +317,7 @@ bool python_sketch(arena *a, str source, bool whole, struct sketch *out)
     if (!scan_lines(&s))
         return false;
     out->fault = s.fault;
+    out->line_count = s.number;
     out->whole = whole || s.whole || s.has_fault;
     if (out->whole && !s.has_long_line)
         return true; /* the source as it is */
