@@ -368,7 +368,7 @@ static bool read_face(struct obj *o, struct line *l)
     uint32_t first = 0, previous = 0;
     int corners = 0;
     for (skip_blanks(l); l->at < l->end; skip_blanks(l), corners++) {
-        uint32_t vertex;
+        uint32_t vertex = 0;
         if (!read_corner(o, l, g, &vertex))
             return false;
         if (corners == 0)
