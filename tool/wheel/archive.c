@@ -265,7 +265,7 @@ static bool read_directory(arena *a, struct archive *archive, span bytes, uint64
         if (!span_slice(bytes, p + CENTRAL_SIZE, name, &text) ||
             !span_slice(bytes, p + CENTRAL_SIZE + name, extra, &extras) || !read_zip64(extras, &m))
             return damaged(archive, f, "a directory entry goes past the directory", at + p);
-        m.name = str_from_span(text);
+        m.name = str_copy(a, str_from_span(text)); /* findings keep it when the archive is closed */
         if (!name_is_safe(m.name))
             return damaged(archive, f, "a member's name is no path below its folder", at + p);
         if (span_u16le(bytes, p + 8) & FLAG_ENCRYPTED)
