@@ -31,6 +31,7 @@ struct check_object {
     struct check_missing_list missing;
     struct strs archs,
         ptx; /* "sm_120", "compute_120": those of all containers, each once, as cuobjdump lists them */
+    size_t containers_in_data; /* found by their magic outside of .nv_fatbin: a program loads them itself */
     size_t containers,
         containers_without; /* with code that is loaded; of these, without any for the target's GPU */
     enum check_verdict verdict;
