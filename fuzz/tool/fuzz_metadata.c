@@ -82,8 +82,12 @@ static void check_record(arena *a, span file)
         check(!record_sha256(e, digest) || e->digest.n == 43, "32 bytes are 43 digits");
         add_field(&b, e->path);
         buf_char(&b, ',');
-        if (e->algorithm.p)
-            add_field(&b, str_format(a, "%.*s=%.*s", STR_ARG(e->algorithm), STR_ARG(e->digest)));
+        if (e->algorithm.p) {
+            struct strs parts = {0};
+            check(strs_add(a, &parts, e->algorithm) && strs_add(a, &parts, e->digest),
+                  "the hash fits the limit");
+            add_field(&b, str_join(a, &parts, S("=")));
+        }
         buf_char(&b, ',');
         if (e->has_size)
             buf_format(&b, "%llu", (unsigned long long)e->size);

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     arena *a = arena_new(512 << 20);
     struct module_facts m = {.path = S("app.py"), .name = S("app")};
-    if (python_read(a, (str){(const char *)data, size}, &m)) {
+    const str source = {(const char *)data, size};
+    if (python_read(a, source, size % 2 == 0, &m)) {
         const unsigned known =
             GUARD_TRY | GUARD_CONDITION | GUARD_FUNCTION | GUARD_TYPE_CHECKING | GUARD_MAIN;
         const size_t counts[] = {m.imports.count, m.installs.count, m.environment.count, m.notes.count,

@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (list.items[i].kind > REQUIREMENT_INVALID || list.items[i].place.line == 0 ||
                 list.items[i].last_line < list.items[i].place.line)
                 abort();
-            if (i > 0 && list.items[i].place.line < list.items[i - 1].place.line)
+            if (i > 0 && str_eq(list.items[i].place.file, list.items[i - 1].place.file) &&
+                list.items[i].place.line < list.items[i - 1].place.line)
                 abort();
         }
         for (size_t i = 0; i < f->count; i++)

@@ -58,8 +58,8 @@ static void cover_rows(const void *context, int64_t first, int64_t last)
 static fel_status cover_on_cpu(fel_context *ctx, const struct bake_args *a)
 {
     struct scratch scratch = scratch_begin(ctx);
-    struct bake_face *faces = scratch_array(&scratch, struct bake_face, (size_t)a->face_count);
-    int *numbers = scratch_array(&scratch, int, (size_t)a->face_count);
+    struct bake_face *faces = scratch_array(&scratch, struct bake_face, (size_t)a->face_count + 1);
+    int *numbers = scratch_array(&scratch, int, (size_t)a->face_count + 1);
     fel_status status = FEL_OUT_OF_MEMORY;
     if (faces && numbers) {
         struct cover_job job = {.args = a, .faces = faces, .numbers = numbers};

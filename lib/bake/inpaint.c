@@ -179,14 +179,15 @@ static fel_status check_indices(const char *name, const int32_t *indices, int64_
 static fel_status run(fel_context *ctx, struct inpaint *p, int32_t method, float *colors, uint8_t *state)
 {
     struct scratch scratch = scratch_begin(ctx);
-    const size_t v = (size_t)p->vertices, corners = 3 * (size_t)p->face_count;
+    /* never of length 0, for which there is no memory */
+    const size_t v = (size_t)p->vertices, corners = 3 * (size_t)p->face_count + 1;
     p->first = scratch_array(&scratch, int64_t, v + 1);
     p->target = scratch_array(&scratch, int32_t, corners);
     p->weight = scratch_array(&scratch, float, corners);
     p->work = scratch_array(&scratch, int32_t, corners);
-    float *const sum = scratch_array(&scratch, float, (size_t)p->channels);
-    float *const total = scratch_array(&scratch, float, v);
-    int32_t *const waves = scratch_array(&scratch, int32_t, 2 * v);
+    float *const sum = scratch_array(&scratch, float, (size_t)p->channels + 1);
+    float *const total = scratch_array(&scratch, float, v + 1);
+    int32_t *const waves = scratch_array(&scratch, int32_t, 2 * v + 1);
     fel_status status = FEL_OUT_OF_MEMORY;
     if (p->first && p->target && p->weight && p->work && sum && total && waves) {
         memset(p->first, 0, (v + 1) * sizeof *p->first);
@@ -256,9 +257,9 @@ fel_status fel_bake_inpaint(fel_context *ctx, const DLTensor *texture, const DLT
                            p.width);
     struct scratch scratch = scratch_begin(ctx);
     float *const own_colors =
-        colors ? tensor_data(colors) : scratch_array(&scratch, float, (size_t)(p.vertices * p.channels));
+        colors ? tensor_data(colors) : scratch_array(&scratch, float, (size_t)(p.vertices * p.channels) + 1);
     uint8_t *const own_state =
-        state ? tensor_data(state) : scratch_array(&scratch, uint8_t, (size_t)p.vertices);
+        state ? tensor_data(state) : scratch_array(&scratch, uint8_t, (size_t)p.vertices + 1);
     status = own_colors && own_state ? run(ctx, &p, method, own_colors, own_state) : FEL_OUT_OF_MEMORY;
     if (!status && new_texture)
         write_texels(&p, tensor_data(new_texture), tensor_data(new_mask));

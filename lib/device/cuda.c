@@ -53,7 +53,8 @@ enum {
     X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, void *))
 
 static struct {
-#define FIELD(name, symbol, arguments) CUresult(*name) arguments;
+#define FIELD(name, symbol, arguments)                                                                       \
+    CUresult(*name) arguments; /* NOLINT(bugprone-macro-parentheses): declares */
     DRIVER_CALLS(FIELD)
     OPTIONAL_CALLS(FIELD)
 #undef FIELD
@@ -75,13 +76,14 @@ struct loaded {
     int kernel_count;
 };
 struct cuda_device {
-    bool open;
     CUcontext context;
-    int arch; /* 90 of sm_90 */
-    bool pools;
     struct loaded *modules[MODULES_MOST];
     int module_count;
+    int arch; /* 90 of sm_90 */
+    bool open, pools;
 };
+
+_Static_assert(sizeof(CUdeviceptr) == sizeof(void *), "addresses of the driver are pointers");
 
 static struct cuda_device devices[DEVICES_MOST];
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -212,7 +214,8 @@ fel_status cuda_alloc(fel_context *ctx, size_t bytes, void **memory)
         (void)snprintf(what, sizeof what, "%zu bytes on the GPU", bytes);
         return cuda_fail(result, what);
     }
-    *memory = (void *)(uintptr_t)pointer;
+    memcpy(memory, &pointer,
+           sizeof pointer); /* an address as the driver writes it: a number of a pointer's size */
     return FEL_OK;
 }
 
@@ -339,13 +342,14 @@ fel_status device_launch(fel_context *ctx, const struct device_module *module, c
         return status;
     (void)pthread_mutex_lock(&devices_lock);
     status = find_module(ctx, module, &loaded);
-    if (!status)
+    if (!status && loaded)
         status = find_kernel(loaded, name, &kernel);
-    if (!status)
+    if (!status && kernel)
         status = allow_shared(kernel, l.shared);
     (void)pthread_mutex_unlock(&devices_lock);
-    if (!status) {
-        void *parameters[] = {(void *)(uintptr_t)args};
+    if (!status && kernel) {
+        void *parameters[1];
+        memcpy(parameters, &args, sizeof args); /* the driver's signature has no const */
         const CUresult result =
             driver.cuLaunchKernel(kernel->function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1],
                                   l.block[2], l.shared, ctx->stream, parameters, NULL);

@@ -16,6 +16,9 @@ __attribute__((format(printf, 2, 3)))
 #endif
 fel_status
 status_fail(fel_status code, const char *format, ...);
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
 void log_line(int level, const char *format, ...);
 
 /* ---- Tensors ---- */

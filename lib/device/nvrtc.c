@@ -28,7 +28,7 @@ typedef struct _nvrtcProgram *nvrtcProgram;
 
 struct nvrtc {
     void *library;
-#define FIELD(name, arguments) int(*name) arguments;
+#define FIELD(name, arguments) int(*name) arguments; /* NOLINT(bugprone-macro-parentheses): declares */
     NVRTC_CALLS(FIELD)
 #undef FIELD
     int major, minor;

@@ -156,7 +156,9 @@ static void antialias_rows(const void *arg, int64_t first, int64_t last)
         for (int j = 0; j < a->width; j++) {
             const struct antialias_shares s = examine_pixel(a, image, i, j, left);
             left = s.right;
-            antialias_pixel(a, row * a->width + j, s);
+            const int64_t at = (row * a->width + j) * a->channels;
+            for (int c = 0; c < a->channels; c++)
+                a->out[at + c] = antialias_blend(a->color + at + c, a->channels, (long long)a->width * a->channels, s);
         }
     }
 }
@@ -171,8 +173,11 @@ static void gradient_rows(const void *arg, int64_t first, int64_t last)
             const long long pixel = row * a->width + j;
             const struct antialias_shares s = examine_pixel(a, image, i, j, left);
             left = s.right;
-            if (a->grad_color)
-                antialias_color_gradient(a, pixel, s);
+            for (int c = 0; a->grad_color && c < a->channels; c++) {
+                const int64_t at = pixel * a->channels + c;
+                a->grad_color[at] =
+                    antialias_blend_gradient(a->grad_out + at, a->channels, (long long)a->width * a->channels, s);
+            }
             if (!a->grad.sum)
                 continue;
             for (int vertical = 0; vertical < 2; vertical++) {

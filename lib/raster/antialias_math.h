@@ -154,54 +154,41 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
     return pair;
 }
 
-/* ---- a pixel's colour from its four pairs: left, right, lower, upper ----
- *
- * share[0] and share[2] are the blends of pairs in which the pixel is second, share[1] and share[3] those in which it is
- * first; 0 at the image's border. */
+/* ---- a pixel's colour from its four pairs: their blends, 0 at the image's border ---- */
+
 struct antialias_shares {
     float left, right, lower, upper;
 };
 
-FEL_INLINE void antialias_pixel(const struct antialias_args *a, long long pixel, struct antialias_shares s)
+/* One channel: in points to it, row is a row's floats. */
+FEL_INLINE float antialias_blend(const float *in, int channels, long long row, struct antialias_shares s)
 {
-    const float *in = a->color + pixel * a->channels;
-    float *out = a->out + pixel * a->channels;
-    const long long row = (long long)a->width * a->channels;
     /* a pair adds to its first pixel when its blend is negative, to its second when positive */
-    const float left = s.left > 0.0F ? s.left : 0.0F, lower = s.lower > 0.0F ? s.lower : 0.0F;
-    const float right = s.right < 0.0F ? -s.right : 0.0F, upper = s.upper < 0.0F ? -s.upper : 0.0F;
-    for (int c = 0; c < a->channels; c++) {
-        float sum = in[c];
-        if (left != 0.0F)
-            sum += left * (in[c - a->channels] - in[c]);
-        if (right != 0.0F)
-            sum += right * (in[c + a->channels] - in[c]);
-        if (lower != 0.0F)
-            sum += lower * (in[c - row] - in[c]);
-        if (upper != 0.0F)
-            sum += upper * (in[c + row] - in[c]);
-        out[c] = sum;
-    }
+    float sum = *in;
+    if (s.left > 0.0F)
+        sum += s.left * (in[-channels] - *in);
+    if (s.right < 0.0F)
+        sum -= s.right * (in[channels] - *in);
+    if (s.lower > 0.0F)
+        sum += s.lower * (in[-row] - *in);
+    if (s.upper < 0.0F)
+        sum -= s.upper * (in[row] - *in);
+    return sum;
 }
 
-FEL_INLINE void antialias_color_gradient(const struct antialias_args *a, long long pixel, struct antialias_shares s)
+/* Its transpose: where the pixel is the target it keeps less of its own; else it gave to the target. */
+FEL_INLINE float antialias_blend_gradient(const float *g, int channels, long long row, struct antialias_shares s)
 {
-    const float *g = a->grad_out + pixel * a->channels;
-    float *out = a->grad_color + pixel * a->channels;
-    const long long row = (long long)a->width * a->channels;
-    for (int c = 0; c < a->channels; c++) {
-        float sum = g[c];
-        /* where the pixel is the target it keeps less of its own; else it gives to the target */
-        if (s.left != 0.0F)
-            sum += s.left > 0.0F ? -s.left * g[c] : -s.left * g[c - a->channels];
-        if (s.right != 0.0F)
-            sum += s.right < 0.0F ? s.right * g[c] : s.right * g[c + a->channels];
-        if (s.lower != 0.0F)
-            sum += s.lower > 0.0F ? -s.lower * g[c] : -s.lower * g[c - row];
-        if (s.upper != 0.0F)
-            sum += s.upper < 0.0F ? s.upper * g[c] : s.upper * g[c + row];
-        out[c] = sum;
-    }
+    float sum = *g;
+    if (s.left != 0.0F)
+        sum -= s.left * (s.left > 0.0F ? *g : g[-channels]);
+    if (s.right != 0.0F)
+        sum += s.right * (s.right < 0.0F ? *g : g[channels]);
+    if (s.lower != 0.0F)
+        sum -= s.lower * (s.lower > 0.0F ? *g : g[-row]);
+    if (s.upper != 0.0F)
+        sum += s.upper * (s.upper < 0.0F ? *g : g[row]);
+    return sum;
 }
 
 /* Gradient of a pair's distance, from the pixels' colours and upstream gradients. At d = 1/2, where nothing blends, it is

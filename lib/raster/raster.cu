@@ -426,7 +426,7 @@ static __device__ __forceinline__ tiled_pixel tiled_pixel_of(int width, int heig
     return p;
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, RASTERIZE_BACKWARD_BLOCKS)
     raster_rasterize_backward(const __grid_constant__ rasterize_backward_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, args.height);
@@ -796,20 +796,16 @@ template <int C> static __device__ __forceinline__ void texture_few(const textur
         const texture_level &l0 = args.level[lod.level0];
         const flat_taps t0 = flat_taps_at<C>(args, uv.x, uv.y, l0.width, l0.height);
         fetch_taps<C>(t0, l0.texels + flat_image<C>(args, pixel.image, lod.level0), tap);
-        if (lod.level1 == lod.level0) {
 #pragma unroll
-            for (int c = 0; c < C; c++)
-                out[c] = tap_sum<C>(t0, tap, c);
-        } else {
+        for (int c = 0; c < C; c++)
+            out[c] = tap_sum<C>(t0, tap, c);
+        if (lod.level1 != lod.level0) {
             const texture_level &l1 = args.level[lod.level1];
             const flat_taps t1 = flat_taps_at<C>(args, uv.x, uv.y, l1.width, l1.height);
-            float tap1[4][C];
-            fetch_taps<C>(t1, l1.texels + flat_image<C>(args, pixel.image, lod.level1), tap1);
+            fetch_taps<C>(t1, l1.texels + flat_image<C>(args, pixel.image, lod.level1), tap);
 #pragma unroll
-            for (int c = 0; c < C; c++) {
-                out[c] = tap_sum<C>(t0, tap, c);
-                out[c] += lod.fraction * (tap_sum<C>(t1, tap1, c) - out[c]);
-            }
+            for (int c = 0; c < C; c++)
+                out[c] += lod.fraction * (tap_sum<C>(t1, tap, c) - out[c]);
         }
     }
     store_row<C>(args.out + pixel.pixel * C, out);
@@ -822,7 +818,7 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture(const __
         texture_pixel(&args, pixel);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK, 4) raster_texture_flat(const __grid_constant__ texture_args args)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BLOCKS) raster_texture_flat(const __grid_constant__ texture_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
     if (!at.inside)
@@ -882,9 +878,10 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
                    ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
         }
     }
-    if (!l.grad.sum)
+    if (!__any_sync(FULL_WARP, live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
         return value;
     const int lane = lane_index();
+    live = live && l.grad.sum;
     float sum[4][C];
     int at[4];
 #pragma unroll
@@ -895,6 +892,22 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
             sum[k][c] = live ? share * taps.weight[k] * g[c] : 0.0f;
     }
     const int mine = live ? level : -1;
+    const unsigned lives = __ballot_sync(FULL_WARP, live);
+    const int source = __ffs(lives) - 1;
+    const int first0 = __shfl_sync(FULL_WARP, at[0], source), first3 = __shfl_sync(FULL_WARP, at[3], source);
+    const int first_level = __shfl_sync(FULL_WARP, mine, source);
+    const bool same = at[0] == first0 && at[3] == first3 && mine == first_level;
+    if (__all_sync(FULL_WARP, same || !live)) { /* background, or a texture seen large: or all would wait for one address */
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                sum[k][c] = warp_sum(sum[k][c]);
+            if (lane == source && at[k] >= 0)
+                add_texel<C>(l.grad.sum + (image + at[k]) / C * args.grad_stride, args.grad_stride, sum[k]);
+        }
+        return value;
+    }
 #pragma unroll
     for (int axis = 0; axis < 2; axis++) { /* right, then up */
         const int distance = axis ? 8 : 1, far0 = axis ? 2 : 1, near0 = 0, far1 = 3, near1 = axis ? 1 : 2;
@@ -966,7 +979,7 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture_backward
         texture_gradient(&args, pixel);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BACKWARD_BLOCKS)
     raster_texture_backward_flat(const __grid_constant__ texture_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
@@ -1159,18 +1172,76 @@ static __device__ __forceinline__ antialias_shares shares_at(const pair_tile &ti
     return shares;
 }
 
+static __device__ __forceinline__ float blend_one(const float *from, int channels, long long row, antialias_shares shares,
+                                                  bool gradient)
+{
+    return gradient ? antialias_blend_gradient(from, channels, row, shares) : antialias_blend(from, channels, row, shares);
+}
+
+/* Four pixels of a row a thread, as C vectors of 16 bytes: most of them are copied as they are. The width is a multiple of
+ * four. */
+template <int C>
+static __device__ __forceinline__ void blend_quads(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                   const float *from, float *to, bool gradient)
+{
+    const int n = threadIdx.y * 32 + threadIdx.x, row = n >> 3, column = (n & 7) * 4;
+    const int i = blockIdx.y * PAIR_SIDE + row, j = block.column + column;
+    if (i >= a.height || j >= a.width)
+        return;
+    const long long floats = (long long)a.width * C;
+    const long long start = (((long long)block.image * a.height + i) * a.width + j) * C;
+    float v[4 * C];
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        load4(from + start + 4 * k, v + 4 * k);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const antialias_shares shares = shares_at(tile, row, column + k);
+        if (shares.left != 0.0f || shares.right != 0.0f || shares.lower != 0.0f || shares.upper != 0.0f)
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                v[k * C + c] = blend_one(from + start + k * C + c, C, floats, shares, gradient);
+    }
+#pragma unroll
+    for (int k = 0; k < C; k++)
+        store4(to + start + 4 * k, v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+}
+
+static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile, const block_place &block,
+                                                  const float *from, float *to, bool gradient)
+{
+    switch (a.width % 4 ? 0 : a.channels) {
+    case 1:
+        blend_quads<1>(a, tile, block, from, to, gradient);
+        return;
+    case 2:
+        blend_quads<2>(a, tile, block, from, to, gradient);
+        return;
+    case 3:
+        blend_quads<3>(a, tile, block, from, to, gradient);
+        return;
+    case 4:
+        blend_quads<4>(a, tile, block, from, to, gradient);
+        return;
+    }
+    const int j = block.column + threadIdx.x;
+    for (int row = threadIdx.y; row < PAIR_SIDE && j < a.width; row += PIXEL_BLOCK / 32) {
+        const int i = blockIdx.y * PAIR_SIDE + row;
+        if (i >= a.height)
+            return;
+        const antialias_shares shares = shares_at(tile, row, threadIdx.x);
+        const long long start = (((long long)block.image * a.height + i) * a.width + j) * a.channels;
+        for (int c = 0; c < a.channels; c++)
+            to[start + c] = blend_one(from + start + c, a.channels, (long long)a.width * a.channels, shares, gradient);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(const __grid_constant__ antialias_args args)
 {
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, false);
-    const int j = block.column + threadIdx.x;
-    for (int row = threadIdx.y; row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
-        const int i = blockIdx.y * PAIR_SIDE + row;
-        if (j < args.width && i < args.height)
-            antialias_pixel(&args, ((long long)block.image * args.height + i) * args.width + j,
-                            shares_at(tile, row, threadIdx.x));
-    }
+    blend_tile(args, tile, block, args.color, args.out, false);
 }
 
 extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
@@ -1179,13 +1250,8 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
     examine_tile(args, tile, block, args.grad.sum != 0);
-    const int j = block.column + threadIdx.x;
-    for (int row = threadIdx.y; args.grad_color && row < PAIR_SIDE; row += PIXEL_BLOCK / 32) {
-        const int i = blockIdx.y * PAIR_SIDE + row;
-        if (j < args.width && i < args.height)
-            antialias_color_gradient(&args, ((long long)block.image * args.height + i) * args.width + j,
-                                     shares_at(tile, row, threadIdx.x));
-    }
+    if (args.grad_color)
+        blend_tile(args, tile, block, args.grad_out, args.grad_color, true);
 }
 
 extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)

@@ -109,7 +109,7 @@ static void cover_face(struct cover_job *job, int image, long long face, int def
     const struct rasterize_args *a = job->args;
     float p[3][4];
     struct raster_triangle t = {.clipped = 0};
-    struct raster_wide wide;
+    struct raster_wide wide = {.n0 = 0.0};
     if (!raster_load(a, a->image_first + image, face, p))
         return;
     const int kind = raster_setup(a, p, &t);
@@ -332,15 +332,14 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
     status = FEL_OUT_OF_MEMORY;
     struct scratch scratch = scratch_begin(ctx);
     struct large_face *large = NULL;
-    args.keys = scratch_array(&scratch, unsigned long long, (size_t)(group * pixels));
-    if (!args.keys)
-        goto done;
-    if (cuda) {
-        args.queue = scratch_array(&scratch, unsigned, 4 * (size_t)QUEUE_CAPACITY + 4);
+    if (cuda) { /* one piece, since an allocator may be a call into Python: queue, its count, keys */
+        const size_t queue_words = 4 * (size_t)QUEUE_CAPACITY + 4;
+        args.queue = scratch_array(&scratch, unsigned, queue_words + 2 * (size_t)(group * pixels));
         if (!args.queue)
             goto done;
         args.queue_count = args.queue + 4 * (size_t)QUEUE_CAPACITY;
         args.queue_capacity = QUEUE_CAPACITY;
+        args.keys = (unsigned long long *)(void *)(args.queue + queue_words);
         const struct fill_args fill = {.words = (unsigned *)args.keys,
                                        .count = 2 * group * pixels,
                                        .value = 0xffffffffU,
@@ -350,8 +349,9 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
         if (status)
             goto done;
     } else {
+        args.keys = scratch_array(&scratch, unsigned long long, group * pixels);
         large = scratch_array(&scratch, struct large_face, LARGE_CAPACITY);
-        if (!large)
+        if (!args.keys || !large)
             goto done;
     }
     const int *r = ranges ? tensor_data(ranges) : NULL;

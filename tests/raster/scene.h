@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <felloe/raster.h>
+
+#include "context.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define TENSOR(p, type_code, ...)                                                                                      \

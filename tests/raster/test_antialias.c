@@ -1,5 +1,4 @@
 /* tests/raster/test_antialias.c. Judge: areas of pixels that straight edges cut, worked out by hand. */
-#include "context.h"
 #include "scene.h"
 
 enum { SIZE = 8 };

@@ -1,5 +1,4 @@
 /* tests/raster/test_interpolate.c. Judge: the formulas on worked-out numbers, and copies of shared attributes. */
-#include "context.h"
 #include "scene.h"
 
 static const float ATTRIBUTE[] = {1, 2, 4}, RAST[] = {.25F, .5F, 0, 1}, DB[] = {.1F, .2F, .3F, .4F};

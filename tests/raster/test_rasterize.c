@@ -1,6 +1,5 @@
 /* tests/raster/test_rasterize.c. Judge: the definition in double precision (scene.h), and answers worked out by hand. */
 #include "scene.h"
-#include "context.h"
 
 static const float TRIANGLE_FULL[] = {-1, -1, 0, 1, 3, -1, 0, 1, -1, 3, 0, 1};
 

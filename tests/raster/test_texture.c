@@ -1,5 +1,4 @@
 /* tests/raster/test_texture.c. Judge: worked-out numbers, and the transposes and limits that the definitions imply. */
-#include "context.h"
 #include "scene.h"
 
 static const float SMALL[] = {0, 1, 2, 3}; /* 2 x 2, row 0 first */
@@ -249,17 +248,18 @@ static void cube_texel_centres_return_their_texel(void **state)
 {
     (void)state;
     enum { S = 5 };
-    float texture[6 * S * S], v[3], out;
-    for (int k = 0; k < 6 * S * S; k++)
-        texture[k] = (float)k;
+    float texture[6 * S * S], v[6 * S * S][3], linear[6 * S * S], nearest[6 * S * S];
     for (int k = 0; k < 6 * S * S; k++) {
-        cube_direction(k / (S * S), (k % S + .5) / S, (k / S % S + .5) / S, v);
+        texture[k] = (float)k;
+        cube_direction(k / (S * S), (k % S + .5) / S, (k / S % S + .5) / S, v[k]);
         for (int c = 0; c < 3; c++)
-            v[c] *= 7;
-        cube_sample(texture, S, v, 1, FEL_FILTER_LINEAR, &out);
-        assert_near(k, out, 1e-3);
-        cube_sample(texture, S, v, 1, FEL_FILTER_NEAREST, &out);
-        assert_near(k, out, 0);
+            v[k][c] *= 7;
+    }
+    cube_sample(texture, S, v[0], 6 * S * S, FEL_FILTER_LINEAR, linear);
+    cube_sample(texture, S, v[0], 6 * S * S, FEL_FILTER_NEAREST, nearest);
+    for (int k = 0; k < 6 * S * S; k++) {
+        assert_near(k, linear[k], 1e-3);
+        assert_near(k, nearest[k], 0);
     }
 }
 
@@ -290,24 +290,26 @@ static void cube_has_no_seam_at_edges_and_corners(void **state)
         texture[k] = v[0] / length + .7F * v[1] / length - .4F * v[2] * v[1] / (length * length);
     }
     struct random r = {77};
+    float *v3 = NEW(float, 3 * STEPS), *out = NEW(float, STEPS);
     for (int path = 0; path < 60; path++) { /* great circles and circles that pass near corners */
-        float a[3], b[3], last = 0;
+        float a[3], b[3];
         random_fill(&r, a, 3, -1, 1);
         random_fill(&r, b, 3, -1, 1);
-        if (path % 3 == 0)
+        for (int c = 0; path % 3 == 0 && c < 3; c++)
+            a[c] = a[c] > 0 ? 1 : -1;
+        for (int k = 0; k < STEPS; k++)
             for (int c = 0; c < 3; c++)
-                a[c] = a[c] > 0 ? 1 : -1;
-        for (int k = 0; k < STEPS; k++) {
-            const float angle = 6.2831853F * (float)k / STEPS;
-            float out;
-            for (int c = 0; c < 3; c++)
-                v[c] = a[c] * cosf(angle) + b[c] * sinf(angle);
-            cube_sample(texture, S, v, 1, FEL_FILTER_LINEAR, &out);
-            if (k && v[0] * v[0] + v[1] * v[1] + v[2] * v[2] > .1F && fabsf(out - last) > .03F)
-                fail_msg("a jump of %g at (%g, %g, %g)", (double)(out - last), (double)v[0], (double)v[1], (double)v[2]);
-            last = out;
+                v3[3 * k + c] = a[c] * cosf(6.2831853F * (float)k / STEPS) + b[c] * sinf(6.2831853F * (float)k / STEPS);
+        cube_sample(texture, S, v3, STEPS, FEL_FILTER_LINEAR, out);
+        for (int k = 1; k < STEPS; k++) {
+            const float *d = v3 + 3 * k;
+            if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] > .1F && fabsf(out[k] - out[k - 1]) > .03F)
+                fail_msg("a jump of %g at (%g, %g, %g)", (double)(out[k] - out[k - 1]), (double)d[0], (double)d[1],
+                         (double)d[2]);
         }
     }
+    free(v3);
+    free(out);
 }
 
 static void directions_and_coordinates_without_meaning_give_zero(void **state)

@@ -19,8 +19,16 @@ static str unescape(arena *a, str s)
 {
     struct buf b = {.a = a};
     for (size_t i = 0; i < s.n; i++) {
-        const char next = s.p[i] == '\\' && i + 1 < s.n ? s.p[++i] : '\0';
-        buf_char(&b, next == 't' ? '\t' : next == 'n' ? '\n' : next == 'r' ? '\r' : next ? next : s.p[i]);
+        static const char CODES[] = "tnr", MEANT[] = "\t\n\r";
+        if (s.p[i] != '\\' || i + 1 == s.n) {
+            buf_char(&b, s.p[i]);
+            continue;
+        }
+        char code = s.p[++i];
+        const char *known = code ? strchr(CODES, code) : NULL;
+        if (known)
+            code = MEANT[known - CODES];
+        buf_char(&b, code);
     }
     return buf_str(&b);
 }
@@ -28,11 +36,12 @@ static str unescape(arena *a, str s)
 static void print_escaped(str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        const char c = s.p[i];
-        const char shown = (char)(c == '\t' ? 't' : c == '\n' ? 'n' : c == '\r' ? 'r' : c);
-        if (shown != c || c == '\\')
-            (void)putchar('\\');
-        (void)putchar(shown);
+        static const char CODES[] = "tnr\\", MEANT[] = "\t\n\r\\";
+        const char *special = s.p[i] ? strchr(MEANT, s.p[i]) : NULL;
+        if (special)
+            (void)printf("\\%c", CODES[special - MEANT]);
+        else
+            (void)putchar(s.p[i]);
     }
     (void)putchar('\n');
 }

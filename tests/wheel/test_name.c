@@ -48,8 +48,7 @@ static void the_file_name_is_found_wherever_it_stands(void **state)
         "https://example.org/whl/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl",
         "https://example.org/whl/torch-2.11.0%2bcu130-cp312-cp312-linux_x86_64.whl?download=true#sha256=00",
         "https://example.org/o/whl%2Ftorch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl?alt=media",
-        "torch @ https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl ; python_version < "
-        "'3.13'",
+        "torch @ https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl ; os_name < 'z'",
         "torch[x]@file:///D:/a/torch-2.11.0%2Bcu130-cp312-cp312-linux_x86_64.whl#sha256=00",
         "https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl --hash=sha256:00",
         "pip install https://example.org/torch-2.11.0+cu130-cp312-cp312-linux_x86_64.whl",
@@ -111,6 +110,7 @@ static void a_broken_name_says_which_part_and_what_was_expected(void **state)
         {"x__y-1.0-py3-none-any.whl", "distribution 'x__y': expected letters, digits, '.' and single '_'"},
         {"x-1.0-py3..py2-none-any.whl", "an empty member in a tag set: expected names joined by single dots"},
         {"x-1.0-3.12-none-any.whl", "python tag '3': expected one such as cp312 or py3"},
+        {"x-1.0-py3%00-none-any.whl", "control character 0 at byte 10 of the name"},
         {"", "not a wheel: expected a name that ends in .whl"},
     };
     for (size_t i = 0; i < COUNT(CASES); i++) {
@@ -171,6 +171,10 @@ static void the_local_version_tells_cuda_torch_and_abi(void **state)
         {"xformers", "3da0fc92.d20260528", "-", "-", "-", -1},
         {"x", "xcu12.opt2", "-", "-", "-", -1}, /* words inside other words */
         {"x", "cxx11abi1", "-", "-", "-", 1},
+        {"x", "cu128torch2.8.0cxx11abi0", "12.8", "2.8.0", "-", 0},
+        {"torch", "cpu.cxx11.abi", "-", "-", "-", 1},
+        {"nunchaku", "cu12.8torch2.9", "12.8", "2.9", "-", -1},
+        {"jaxlib", "cuda11.cudnn86", "11", "-", "-", -1},
         {"x", "cu.torch.pt.rocm", "-", "-", "-", -1},
         {"x", "cu0000torch99999", "-", "-", "-", -1},
     };

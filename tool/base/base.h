@@ -174,6 +174,8 @@ struct finding *finding_at(findings *f, enum finding_code code, struct place pla
 /* The same, for input that could not be read or is malformed (exit code 3), a failed transfer (4), a failed child (5). */
 bool finding_fatal(findings *f, int exit_code, enum finding_code code, struct place place, const char *format,
                    ...) PRINTF_LIKE(5, 6);
+/* Names the file of all findings from the first-th on: a reader below knows only the path that it opened. Always false. */
+bool findings_relabel(findings *f, size_t first, str file);
 bool findings_have_errors(const findings *f);
 void findings_sort(
     findings *f); /* by file, line, column, code; those without a place last; exact repeats removed */

@@ -205,9 +205,12 @@ str path_join(arena *a, str folder, str name)
 {
     if (folder.n == 0 || str_starts(name, S("/")))
         return name;
-    if (str_ends(folder, S("/")))
-        return str_format(a, "%.*s%.*s", STR_ARG(folder), STR_ARG(name));
-    return str_format(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(name));
+    struct buf b = {.a = a}; /* not by printf: that would end at a NUL and name another file */
+    buf_add(&b, folder);
+    if (!str_ends(folder, S("/")))
+        buf_char(&b, '/');
+    buf_add(&b, name);
+    return buf_str(&b);
 }
 
 str path_base(str path)

@@ -83,6 +83,13 @@ bool finding_fatal(findings *f, int exit_code, enum finding_code code, struct pl
     return false;
 }
 
+bool findings_relabel(findings *f, size_t first, str file)
+{
+    for (size_t i = first; i < f->count; i++)
+        f->items[i].place.file = file;
+    return false;
+}
+
 bool findings_have_errors(const findings *f)
 {
     for (size_t i = 0; i < f->count; i++)

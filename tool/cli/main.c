@@ -5,7 +5,20 @@
 #include <stdlib.h>
 
 const struct command *const COMMANDS[] = {
-    &COMMAND_SCAN, &COMMAND_PLAN, &COMMAND_CHECK, &COMMAND_TARGET, &COMMAND_ABI, &COMMAND_EXPLAIN, &COMMAND_HELP, NULL,
+    /* clang-format off: one a line */
+    &COMMAND_SCAN,
+    &COMMAND_PLAN,
+    &COMMAND_CHECK,
+    &COMMAND_DOCTOR,
+    &COMMAND_TARGET,
+    &COMMAND_ABI,
+    &COMMAND_ASSET,
+    &COMMAND_RENDER,
+    &COMMAND_EXTRACT,
+    &COMMAND_EXPLAIN,
+    &COMMAND_HELP,
+    NULL,
+    /* clang-format on */
 };
 
 /* Words that people bring from other tools. */

@@ -95,6 +95,9 @@ static bool add_own_wheels(struct chooser *w, const struct setting *s, const str
             c.strategy = STRATEGY_WHEEL;
             c.source = SOURCE_RELEASE;
             c.url = o->url;
+            const size_t hash = str_find(o->url, S("#sha256="));
+            if (hash != SIZE_MAX)
+                c.sha256 = str_from_index(o->url, hash + 8);
         } else {
             continue;
         }

@@ -378,7 +378,7 @@ static void say_items(struct chooser *w, struct plan *plan)
             struct finding *finding = finding_at(w->f, F221, need->place, need->name, "%.*s: %.*s",
                                                  STR_ARG(need->name), STR_ARG(c->reason));
             finding->fix = way_out(w, plan, item);
-        } else if (c->strategy == STRATEGY_JIT) {
+        } else if (c->strategy == STRATEGY_JIT && need->compiled != COMPILED_CPP) { /* C++ takes seconds */
             (void)finding_at(w->f, F224, need->place, need->name, "%.*s is %.*s", STR_ARG(need->name),
                              STR_ARG(c->reason));
         } else if (c->strategy == STRATEGY_WHEEL && c->fit != FIT_YES) {

@@ -31,11 +31,11 @@ struct steps {
     size_t count, capacity;
 };
 
-static bool push(arena *a, struct steps *steps, char mark, str line)
+static bool push(arena *a, struct steps *steps, str mark, str line)
 {
     if (!arena_room(a, steps))
         return false;
-    steps->items[steps->count++] = (struct step){mark, line};
+    steps->items[steps->count++] = (struct step){mark.p[0], line};
     return true;
 }
 
@@ -57,17 +57,17 @@ static bool push_middle(arena *a, struct steps *steps, const str *old, size_t n,
         while (i < n && k < m) {
             const bool same = str_eq(old[i], new[k]);
             const bool drop = !same && table[(i + 1) * (m + 1) + k] >= table[i * (m + 1) + k + 1];
-            if (!push(a, steps, same ? ' ' : drop ? '-' : '+', drop || same ? old[i] : new[k]))
+            if (!push(a, steps, same ? S(" ") : drop ? S("-") : S("+"), drop || same ? old[i] : new[k]))
                 return false;
             i += same || drop;
             k += same || !drop;
         }
     }
     for (; i < n; i++)
-        if (!push(a, steps, '-', old[i]))
+        if (!push(a, steps, S("-"), old[i]))
             return false;
     for (; k < m; k++)
-        if (!push(a, steps, '+', new[k]))
+        if (!push(a, steps, S("+"), new[k]))
             return false;
     return true;
 }
@@ -100,7 +100,7 @@ static void print_hunks(struct buf *b, const struct steps *steps)
         }
         const size_t lead = i < CONTEXT ? i : CONTEXT; /* all unchanged: a hunk ends only after as many */
         size_t end = i, quiet = 0;
-        for (size_t k = i; k < steps->count && quiet <= 2 * CONTEXT; k++) {
+        for (size_t k = i; k < steps->count && quiet <= (size_t)CONTEXT * 2; k++) {
             quiet = steps->items[k].mark == ' ' ? quiet + 1 : 0;
             if (!quiet)
                 end = k + 1;
@@ -142,11 +142,11 @@ str diff_unified(arena *a, str file, str before, str after)
         tail++;
     bool well = true;
     for (size_t i = 0; well && i < head; i++)
-        well = push(a, &steps, ' ', old.items[i]);
+        well = push(a, &steps, S(" "), old.items[i]);
     well = well && push_middle(a, &steps, old.items + head, old.count - head - tail, new.items + head,
                                new.count - head - tail);
     for (size_t i = old.count - tail; well && i < old.count; i++)
-        well = push(a, &steps, ' ', old.items[i]);
+        well = push(a, &steps, S(" "), old.items[i]);
     if (!well)
         return S("");
     if (before.p)

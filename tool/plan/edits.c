@@ -30,7 +30,6 @@ struct editor {
     struct op_list ops;
     struct strs added;      /* distributions that an append brought */
     struct strs statements; /* what the app does first when it starts */
-    bool imports_dropin;
     bool failed;
 };
 
@@ -155,6 +154,27 @@ static bool finish_file(struct editor *e, str file, const struct op *ops, size_t
     return true;
 }
 
+/* With one --hash in a requirements file pip asks for the hash of every line, and the plan has not seen the files. */
+static bool is_hashed(const struct editor *e, str file)
+{
+    const struct requirement_list *list = &e->w->space->requirements;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].hashes.count && str_eq(list->items[i].place.file, file))
+            return true;
+    return false;
+}
+
+static void leave_hashed(struct editor *e, str file, const struct op *ops, size_t count)
+{
+    struct buf b = {.a = e->w->a};
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].text.n)
+            buf_format(&b, "%s%.*s", b.count ? ", " : "", STR_ARG(ops[i].text));
+    leave(e, (struct place){.file = file, .line = ops[0].line}, file,
+          str_format(e->w->a, "its lines carry hashes, so write these with theirs: %.*s",
+                     STR_ARG(buf_str(&b))));
+}
+
 static bool finish(struct editor *e)
 {
     struct op *ops = e->ops.items;
@@ -173,7 +193,9 @@ static bool finish(struct editor *e)
         size_t end = i;
         while (end < e->ops.count && str_eq(ops[end].file, ops[i].file))
             end++;
-        if (!finish_file(e, ops[i].file, &ops[i], end - i))
+        if (is_hashed(e, ops[i].file))
+            leave_hashed(e, ops[i].file, &ops[i], end - i);
+        else if (!finish_file(e, ops[i].file, &ops[i], end - i))
             return false;
         i = end;
     }
@@ -216,7 +238,7 @@ static void edit_front(struct editor *e)
         return;
     }
     const str old = str_trim(rest);
-    const char quote = old.n && (old.p[0] == '"' || old.p[0] == '\'') ? old.p[0] : '"';
+    const str quote = str_starts(old, S("'")) ? S("'") : S("\"");
     const size_t comment = str_find(rest, S(" #"));
     const str kept = comment == SIZE_MAX ? S("") : str_from_index(rest, comment);
     const size_t gap = (size_t)(old.p - rest.p);
@@ -228,9 +250,9 @@ static void edit_front(struct editor *e)
     while (spaces > 0 && rest.p[spaces - 1] == ' ')
         spaces--;
     add_op(e, front->file, OP_REPLACE, value->place.line, 0,
-           str_format(e->w->a, "%.*s:%.*s%c%.*s%c%.*s%.*s", STR_ARG(key), (int)gap, rest.p, quote,
-                      STR_ARG(version), quote, kept.n ? (int)(comment - spaces) : 0, rest.p + spaces,
-                      STR_ARG(kept)));
+           str_format(e->w->a, "%.*s:%.*s%.*s%.*s%.*s%.*s%.*s", STR_ARG(key), (int)gap, rest.p,
+                      STR_ARG(quote), STR_ARG(version), STR_ARG(quote), kept.n ? (int)(comment - spaces) : 0,
+                      rest.p + spaces, STR_ARG(kept)));
 }
 
 /* ---- requirements.txt ---- */
@@ -458,16 +480,13 @@ static size_t first_import(const struct editor *e)
 static void insert_statements(struct editor *e)
 {
     const struct chooser *w = e->w;
-    if (!e->statements.count && !e->imports_dropin)
+    if (!e->statements.count)
         return;
     struct buf b = {.a = w->a};
-    if (e->statements.count)
-        buf_add(&b, S("# Before anything else is imported: the build container has no CUDA compiler.\n"
-                      "import os\nimport subprocess\nimport sys\n\n"));
+    buf_add(&b, S("# Before anything else is imported: the build container has no CUDA compiler.\n"
+                  "import os\nimport subprocess\nimport sys\n\n"));
     for (size_t i = 0; i < e->statements.count; i++)
         buf_add(&b, e->statements.items[i]);
-    if (e->imports_dropin)
-        buf_add(&b, S("import felloe.dropin\n"));
     buf_char(&b, '\n');
     const size_t line = first_import(e);
     if (line)
@@ -527,10 +546,19 @@ static str build_statement(struct editor *e, const struct plan_item *item)
     return buf_str(&b);
 }
 
-static bool installs_at_start(const struct need *need)
+static bool installs_a_wheel(const struct obtained *o)
+{
+    for (size_t i = 0; o->command && i < o->command->targets.count; i++)
+        if (str_contains(o->command->targets.items[i], S(".whl")))
+            return true;
+    return false;
+}
+
+/* Whether the app itself installs it when it starts, in the way that the plan means: a wheel, or a build. */
+static bool installs_at_start(const struct need *need, bool a_wheel)
 {
     for (size_t i = 0; i < need->obtained.count; i++)
-        if (need->obtained.items[i].install)
+        if (need->obtained.items[i].install && installs_a_wheel(&need->obtained.items[i]) == a_wheel)
             return true;
     return false;
 }
@@ -549,7 +577,7 @@ static void edit_for_build(struct editor *e, const struct plan_item *item)
     }
     for (size_t i = 0; c->recipe && i < c->recipe->needs.count; i++)
         append_requirement(e, c->recipe->needs.items[i], c->recipe->needs.items[i]);
-    if (installs_at_start(item->need))
+    if (installs_at_start(item->need, false))
         return; /* the app does it; what is wrong with how it does it is said by the judgement of the app */
     if (c->fit == FIT_UNKNOWN)
         leave(e, item->need->place, item->need->name,
@@ -568,7 +596,7 @@ static void edit_for_build(struct editor *e, const struct plan_item *item)
 
 static void edit_for_committed(struct editor *e, const struct plan_item *item)
 {
-    if (installs_at_start(item->need))
+    if (installs_at_start(item->need, true))
         return;
     (void)strs_add(
         e->w->a, &e->statements,
@@ -578,28 +606,45 @@ static void edit_for_committed(struct editor *e, const struct plan_item *item)
                    STR_ARG(item->chosen.url)));
 }
 
+/* No index has the wheel of libfelloe under a name that is ours for certain, so no requirement is added by itself. */
 static void edit_for_drop_in(struct editor *e, const struct plan_item *item)
 {
-    drop_requirement_lines(e, item);
-    append_requirement(e, S("felloe"), S("felloe"));
-    const struct py_module_list *modules = &e->w->space->modules;
-    for (size_t i = 0; modules->count && i < modules->items[0].imports.count; i++)
-        if (str_eq(modules->items[0].imports.items[i].module, S("felloe.dropin")))
-            return;
-    e->imports_dropin = true;
+    for (size_t i = 0; i < item->need->obtained.count; i++) {
+        const struct requirement_line *line = item->need->obtained.items[i].requirement;
+        if (line && (line->kind == REQUIREMENT_URL || line_compiles(e, item, line)))
+            delete_line(e, line);
+    }
+    leave(e, item->need->place, item->need->name,
+          str_format(e->w->a,
+                     "commit felloe's wheel, install it when the app starts, and put `import felloe.dropin` "
+                     "before the "
+                     "first import: it stands in for %.*s",
+                     STR_ARG(item->need->name)));
+}
+
+/* Whether the app's own start-up install does what the plan means for the item. */
+static bool is_meant(const struct plan_item *item, const struct obtained *o)
+{
+    switch (item->chosen.strategy) {
+    case STRATEGY_NONE:
+        return true; /* nothing better is known: it stays as it is */
+    case STRATEGY_JIT:
+        return !installs_a_wheel(o);
+    case STRATEGY_COMMITTED:
+        return installs_a_wheel(o);
+    default:
+        return item->chosen.obtained && item->chosen.obtained->install == o->install;
+    }
 }
 
 /* A start-up install whose extension now comes from somewhere better. */
 static void edit_old_installs(struct editor *e, const struct plan_item *item)
 {
-    if (item->chosen.strategy == STRATEGY_JIT || item->chosen.strategy == STRATEGY_NONE ||
-        item->chosen.strategy == STRATEGY_COMMITTED ||
-        (item->chosen.obtained && item->chosen.obtained->install))
-        return;
     for (size_t i = 0; i < item->need->obtained.count; i++) {
-        const struct install_call *call = item->need->obtained.items[i].install;
+        const struct obtained *o = &item->need->obtained.items[i];
+        const struct install_call *call = o->install;
         str text;
-        if (!call || !read_app_file(e, call->place.file, &text))
+        if (!call || is_meant(item, o) || !read_app_file(e, call->place.file, &text))
             continue;
         const str line = str_trim_right(line_of(text, call->place.line));
         const bool alone = call->commands.count == 1 && call->commands.items[0].targets.count <= 1;
@@ -613,6 +658,17 @@ static void edit_old_installs(struct editor *e, const struct plan_item *item)
     }
 }
 
+static bool is_old(const struct plan *plan, const struct install_call *call)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t k = 0; k < plan->items[i].need->obtained.count; k++) {
+            const struct obtained *o = &plan->items[i].need->obtained.items[k];
+            if (o->install == call && !is_meant(&plan->items[i], o))
+                return true;
+        }
+    return false;
+}
+
 /* subprocess.run without check=True, on a line of its own: a failed install then stops the app. */
 static void edit_unchecked(struct editor *e)
 {
@@ -620,7 +676,7 @@ static void edit_unchecked(struct editor *e)
     for (size_t i = 0; i < calls->count; i++) {
         const struct install_call *call = &calls->items[i];
         str text;
-        if (call->checked || !str_eq(call->callee, S("subprocess.run")) ||
+        if (call->checked || is_old(e->plan, call) || !str_eq(call->callee, S("subprocess.run")) ||
             !read_app_file(e, call->place.file, &text))
             continue;
         const str line = str_trim_right(line_of(text, call->place.line));
@@ -629,6 +685,29 @@ static void edit_unchecked(struct editor *e)
             continue;
         add_op(e, call->place.file, OP_REPLACE, call->place.line, 0,
                str_format(e->w->a, "%.*s, check=True)", STR_ARG(str_slice(line, 0, line.n - 1))));
+    }
+}
+
+/* os.environ["ATTN_BACKEND"] = "x" with a back end that the plan does not bring. */
+static void edit_attention(struct editor *e)
+{
+    const struct env_setting_list *list = &e->w->space->environment;
+    for (size_t i = 0; e->plan->attention.p && i < list->count; i++) {
+        const struct env_setting *setting = &list->items[i];
+        str text;
+        if (!str_eq(setting->name, S("ATTN_BACKEND")) || !setting->value.n ||
+            str_eq(setting->value, e->plan->attention) || !read_app_file(e, setting->place.file, &text))
+            continue;
+        const str line = str_trim_right(line_of(text, setting->place.line));
+        const str tail = str_format(e->w->a, "= \"%.*s\"", STR_ARG(setting->value));
+        if (str_ends(line, tail))
+            add_op(e, setting->place.file, OP_REPLACE, setting->place.line, 0,
+                   str_format(e->w->a, "%.*s= \"%.*s\"", (int)(line.n - tail.n), line.p,
+                              STR_ARG(e->plan->attention)));
+        else
+            leave(e, setting->place, S("ATTN_BACKEND"),
+                  str_format(e->w->a, "set ATTN_BACKEND to %.*s here: %.*s has no source on the target",
+                             STR_ARG(e->plan->attention), STR_ARG(setting->value)));
     }
 }
 
@@ -678,6 +757,7 @@ bool plan_edits(struct chooser *w, struct plan *plan)
         if (s == STRATEGY_WHEEL || s == STRATEGY_COMMITTED || s == STRATEGY_JIT)
             edit_runtime(&e, &plan->items[i]);
     }
+    edit_attention(&e);
     insert_statements(&e);
     edit_unchecked(&e);
     return finish(&e);

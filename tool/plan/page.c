@@ -146,9 +146,9 @@ static bool next_attribute(str *inside, str *name, str *value)
         i++;
         while (i < inside->n && is_space(inside->p[i]))
             i++;
-        const char quote = i < inside->n ? inside->p[i] : 0;
         size_t first = i;
-        if (quote == '"' || quote == '\'') {
+        if (i < inside->n && (inside->p[i] == '"' || inside->p[i] == '\'')) {
+            const char quote = inside->p[i];
             first = ++i;
             while (i < inside->n && inside->p[i] != quote)
                 i++;
@@ -170,8 +170,10 @@ static size_t tag_end(str text)
     char quote = 0;
     for (size_t i = 1; i < text.n && i < TAG_MOST; i++) {
         const char c = text.p[i];
-        if (quote)
-            quote = c == quote ? 0 : quote;
+        if (quote && c == quote)
+            quote = 0;
+        else if (quote)
+            continue;
         else if (c == '"' || c == '\'')
             quote = c;
         else if (c == '>')

@@ -129,13 +129,12 @@ static void print_diff(struct buf *b, arena *a, str diff, bool color)
 {
     str line;
     while (str_next_line(&diff, &line)) {
-        const char mark = line.n ? line.p[0] : ' ';
         const bool head = str_starts(line, S("---")) || str_starts(line, S("+++"));
-        const enum style style = head          ? STYLE_BOLD
-                                 : mark == '+' ? STYLE_GREEN
-                                 : mark == '-' ? STYLE_RED
-                                 : mark == '@' ? STYLE_BLUE
-                                               : STYLE_NONE;
+        const enum style style = head                       ? STYLE_BOLD
+                                 : str_starts(line, S("+")) ? STYLE_GREEN
+                                 : str_starts(line, S("-")) ? STYLE_RED
+                                 : str_starts(line, S("@")) ? STYLE_BLUE
+                                                            : STYLE_NONE;
         buf_add(b, term_paint(a, color, style, term_safe(a, line)));
         buf_char(b, '\n');
     }
@@ -185,14 +184,14 @@ str plan_text(arena *a, const struct plan *plan, const struct term *t, bool colo
 
 static void lock_line(struct buf *b, const char *key, str value)
 {
-    if (value.p)
-        buf_format(b, "%s = %.*s\n", key, STR_ARG(value));
+    if (value.p) /* a name from the app's files can hold anything, but a line is a line */
+        buf_format(b, "%s = %.*s\n", key, STR_ARG(term_safe(b->a, value)));
 }
 
 static void lock_item(struct buf *b, arena *a, const struct plan_item *item)
 {
     const struct candidate *c = &item->chosen;
-    buf_format(b, "\n[%.*s]\n", STR_ARG(item->need->name));
+    buf_format(b, "\n[%.*s]\n", STR_ARG(term_safe(a, item->need->name)));
     lock_line(b, "strategy", str_from(strategy_name(c->strategy)));
     if (c->url.n) {
         lock_line(b, "kind", str_from(source_kind_name(c->source)));

@@ -327,10 +327,54 @@ static bool take_page(arena *a, const struct catalogue *c, struct source *source
     return true;
 }
 
+struct failure { /* pages of one host that failed alike are one finding */
+    str host, why;
+    const struct asked *first;
+    size_t count;
+};
+struct failure_list {
+    struct failure *items;
+    size_t count, capacity;
+};
+
+static void note_failure(arena *a, struct failure_list *list, const struct asked *page, str why)
+{
+    const str host = url_host(page->url);
+    for (size_t i = 0; i < list->count; i++)
+        if (str_eq(list->items[i].host, host) && str_eq(list->items[i].why, why)) {
+            list->items[i].count++;
+            return;
+        }
+    if (arena_room(a, list))
+        list->items[list->count++] = (struct failure){host, why, page, 1};
+}
+
+static void say_failures(const struct sources *sources, const struct failure_list *list, findings *f)
+{
+    if (sources->pages_failed && !sources->refreshed) { /* most likely there is no network */
+        (void)finding_at(
+            f, F220, (struct place){0}, S("sources"),
+            "none of %zu wheel sources was reached, so the file names are those of %.*s: %.*s (%.*s)",
+            sources->pages_asked, STR_ARG(sources->date), STR_ARG(list->items[0].host),
+            STR_ARG(list->items[0].why));
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        const struct failure *failure = &list->items[i];
+        const str title = failure->first->source->title, date = failure->first->source->date;
+        (void)finding_at(
+            f, F220, (struct place){0}, title,
+            "%.*s was not refreshed (%zu page%s), so its file names are those of %.*s: %.*s (%.*s)",
+            STR_ARG(title), failure->count, failure->count == 1 ? "" : "s",
+            STR_ARG(date.p ? date : sources->date), STR_ARG(failure->first->url), STR_ARG(failure->why));
+    }
+}
+
 void sources_refresh(arena *a, const struct catalogue *c, struct sources *sources,
                      const struct need_list *needs, http *h, findings *f)
 {
     struct asked_list asked = {0};
+    struct failure_list failures = {0};
     const str cache = cache_dir(a, f);
     for (size_t i = 0; i < sources->count; i++) {
         struct source *s = &sources->items[i];
@@ -382,9 +426,8 @@ void sources_refresh(arena *a, const struct catalogue *c, struct sources *source
             continue;
         }
         sources->pages_failed++;
-        (void)finding_at(f, F220, (struct place){0}, page->source->title,
-                         "%.*s was not refreshed, so its file names are those of %.*s: %.*s",
-                         STR_ARG(page->url),
-                         STR_ARG(page->source->date.p ? page->source->date : sources->date), STR_ARG(why));
+        note_failure(a, &failures, page, why);
     }
+    if (failures.count)
+        say_failures(sources, &failures, f);
 }

@@ -127,8 +127,14 @@ static struct verdict judge_archs(arena *a, const struct setting *s, const struc
     for (size_t i = 0; !known.count && i < e->arch_count; i++)
         if (specs_contain(&e->archs[i].specs, &name->version, true))
             known = e->archs[i].archs;
-    if (e->compiled != COMPILED_CUDA || !t->archs.count)
+    if (e->compiled != COMPILED_CUDA)
         return (struct verdict){FIT_YES, {NULL, 0}};
+    if (!t->archs.count) /* a target that names no GPU */
+        return !known.count
+                   ? (struct verdict){FIT_YES, {NULL, 0}}
+                   : (struct verdict){FIT_LIKELY,
+                                      str_format(a, "compiled for %.*s only, and the target names no GPU",
+                                                 STR_ARG(str_join(a, &known, S(", "))))};
     const str cuda = name->build.cuda.p ? name->build.cuda : file ? file->cuda : (str){NULL, 0};
     const struct strs machine = without_ptx(a, &known);
     const str list = str_join(a, &known, S(", "));
@@ -191,8 +197,10 @@ void candidate_verify(arena *a, const struct setting *s, const struct extension 
     enum fit fit = FIT_YES;
     for (size_t i = 0; i < count; i++)
         fit = verdicts[i].fit < fit ? verdicts[i].fit : fit;
-    if (fit != FIT_NO && !pure)
-        (void)strs_add(a, &reasons, str_format(a, "tags fit Python %.*s", STR_ARG(s->python)));
+    if (fit != FIT_NO)
+        (void)strs_add(a, &reasons,
+                       pure ? S("Python only: nothing in it is compiled")
+                            : str_format(a, "tags fit Python %.*s", STR_ARG(s->python)));
     for (size_t i = 0; i < count; i++)
         if (verdicts[i].why.p && (verdicts[i].fit == FIT_NO) == (fit == FIT_NO))
             (void)strs_add(a, &reasons, verdicts[i].why);

@@ -20,8 +20,11 @@ bool front_read(arena *a, str dir, const struct strs *files, struct front_matter
         if (str_eq_nocase(files->items[i], S("readme.md")) &&
             (!out->file.p || str_eq(files->items[i], S("README.md"))))
             out->file = files->items[i];
-    if (!out->file.p || !file_read(a, path_join(a, dir, out->file), FILE_LIMIT_TEXT, &bytes, f))
+    const size_t before = f->count;
+    if (!out->file.p)
         return false;
+    if (!file_read(a, path_join(a, dir, out->file), FILE_LIMIT_TEXT, &bytes, f))
+        return findings_relabel(f, before, out->file);
     str text = str_from_span(bytes), line;
     if (str_starts(text, S("\xef\xbb\xbf"))) /* a byte order mark */
         text = str_from_index(text, 3);

@@ -152,7 +152,7 @@ struct job {
     atomic_size_t next;
 };
 
-static void read_one(arena *a, const struct space *s, struct module_facts *m)
+static void read_one(arena *a, const struct space *s, bool whole, struct module_facts *m)
 {
     span bytes;
     findings *own = findings_new(a);
@@ -161,7 +161,7 @@ static void read_one(arena *a, const struct space *s, struct module_facts *m)
     str source = str_from_span(bytes);
     if (str_starts(source, S("\xef\xbb\xbf")))
         source = str_from_index(source, 3);
-    (void)python_read(a, source, m);
+    (void)python_read(a, source, whole, m);
 }
 
 static void *read_jobs(void *context)
@@ -172,7 +172,7 @@ static void *read_jobs(void *context)
         const size_t i = atomic_fetch_add(&job->next, 1);
         if (i >= job->last)
             break;
-        read_one(a, job->g->s, &job->g->modules[i]);
+        read_one(a, job->g->s, i == 0, &job->g->modules[i]);
     }
     return a;
 }
@@ -267,6 +267,52 @@ static void reach(struct graph *g)
                    "more than %d MiB of Python are reached; the rest was not read",
                    (int)(PYTHON_TOTAL_LIMIT >> 20))
             ->severity = SEVERITY_WARNING;
+}
+
+static bool acts_in_functions(const struct module_facts *m)
+{
+    for (size_t i = 0; i < m->events.count; i++)
+        if ((m->events.items[i].kind == EVENT_INSTALL || m->events.items[i].kind == EVENT_ENV) &&
+            m->events.items[i].function != SIZE_MAX)
+            return true;
+    return false;
+}
+
+static bool imports_one_of(const struct graph *g, const struct module_facts *m, const bool *wanted)
+{
+    for (size_t i = 0; i < m->imports.count; i++) {
+        struct found found;
+        find_import(g, &m->imports.items[i], &found);
+        for (size_t k = 0; k < found.count; k++)
+            if (g->by_file[found.files[k]] && wanted[g->by_file[found.files[k]] - 1])
+                return true;
+    }
+    return false;
+}
+
+/* A sketch leaves out who calls whom. Where a function that installs something could be called from one, the callers are read whole,
+ * and their callers. */
+static void read_callers(struct graph *g)
+{
+    bool *acts = arena_array(g->a, bool, g->count);
+    bool any = false;
+    for (size_t i = 1; acts && i < g->count; i++) {
+        acts[i] = acts_in_functions(&g->modules[i]);
+        any = any || acts[i];
+    }
+    while (any) {
+        any = false;
+        for (size_t i = 1; i < g->count; i++) {
+            struct module_facts *m = &g->modules[i];
+            if (acts[i] || !imports_one_of(g, m, acts))
+                continue;
+            acts[i] = any = true;
+            if (m->sketched) {
+                *m = (struct module_facts){.path = m->path, .name = m->name};
+                read_one(g->a, g->s, true, m);
+            }
+        }
+    }
 }
 
 /* ---- What runs when the app starts ---- */
@@ -672,6 +718,7 @@ bool modules_read(arena *a, struct space *s, findings *f)
     if (well) {
         add_module(&g, app);
         reach(&g);
+        read_callers(&g);
         well = g.well && run_start(&g) && put_together(&g);
     }
     if (!well)

@@ -75,6 +75,7 @@ struct module_facts {
     str path, name;
     str source;
     bool read;
+    bool sketched; /* calls inside functions were left out */
     bool parsed_with_errors;
     struct place first_error;
     size_t line_count;
@@ -90,8 +91,18 @@ struct module_facts {
     struct strs paths_added; /* sys.path.insert(0, "x"): constant folders */
 };
 
-/* Reads a module's source into facts; memory from a. False past the arena's limit. Thread-safe between different arenas. */
-bool python_read(arena *a, str source, struct module_facts *m);
+struct sketch {
+    str text;   /* every kept statement at its line and column; the source itself when nothing is left out */
+    bool whole; /* nothing but statements of absurd size was left out */
+    size_t line_count;
+    size_t fault; /* the line of a bracket or string that never ends; 0: none */
+};
+/* What of a source is worth parsing (sketch.c). With `whole`, all that can be. Linear in the source. False past the arena's limit. */
+bool python_sketch(arena *a, str source, bool whole, struct sketch *out);
+
+/* Reads a module's source into facts; memory from a. Without `whole`, what functions call by name is left out when nothing in the
+ * module asks for it, and m->sketched says so. False past the arena's limit. Thread-safe between different arenas. */
+bool python_read(arena *a, str source, bool whole, struct module_facts *m);
 
 /* One shell line or argv into commands; directory is that of the call. Unknown words are "?". */
 bool shell_commands(arena *a, str line, str directory, struct install_command_list *out,

@@ -2,11 +2,53 @@
  * environment settings, and smaller notes. What happens in which order, and in which module first, is for modules.c. */
 #include "space/syntax.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 const TSLanguage *tree_sitter_python(void);
 
-enum { BINDINGS_MOST = 4096, EVENTS_MOST = 200000 };
+/* Of a module; beyond them it is generated, and the rest is left out. */
+enum {
+    EVENTS_MOST = 200000,
+    INSTALLS_MOST = 1000,
+    GPU_MOST = 1000,
+    FUNCTIONS_MOST = 10000,
+    UPDATES_MOST = 1000,
+    WRAPPERS_MOST = 64,
+    NAMED_CALLS_MOST = 5000,
+    LOOP_MOST = 64,
+};
+
+/* An install whose command comes from a parameter of its function: def install(package): ... It is read once for each call. */
+struct wrapper {
+    TSNode node, parameters;
+    size_t callee, function, gpu, event; /* event: how many there were when it was met */
+    unsigned guard;
+    str outer_name;
+    bool used;
+};
+struct named_call { /* install("x.whl"), with what is needed to read the wrapper in its place */
+    TSNode arguments;
+    str name;
+    size_t function, event;
+    unsigned guard;
+};
+struct wrapper_list {
+    struct wrapper *items;
+    size_t count, capacity;
+};
+struct named_call_list {
+    struct named_call *items;
+    size_t count, capacity;
+};
+struct late_event { /* one that belongs before the event at `before` */
+    struct event event;
+    size_t before;
+};
+struct late_event_list {
+    struct late_event *items;
+    size_t count, capacity;
+};
 
 struct walk {
     struct reading r;
@@ -14,9 +56,14 @@ struct walk {
     unsigned guard;
     size_t function;   /* the innermost, SIZE_MAX at module level */
     size_t gpu;        /* the innermost decorated function around, SIZE_MAX: none */
-    str class_name;    /* of the class whose body this is; absent elsewhere */
     str outer_name;    /* of the innermost function, for people */
     TSNode decorators; /* the decorated_definition around the next definition */
+    TSNode parameters; /* of the innermost function */
+    str loop_name;     /* of the innermost `for` over constants, and what it goes through */
+    TSNode loop_items;
+    struct wrapper_list wrappers;
+    struct named_call_list named_calls;
+    struct late_event_list late;
     unsigned depth;
     bool well;
 };
@@ -71,13 +118,9 @@ static void add_note(struct walk *w, enum note_kind kind, TSNode node, str detai
 
 static void add_alias(struct walk *w, str name, str target)
 {
-    if (w->r.aliases.count >= BINDINGS_MOST)
-        return;
-    if (!arena_room(w->r.a, &w->r.aliases)) {
-        w->well = false;
-        return;
-    }
-    w->r.aliases.items[w->r.aliases.count++] = (struct alias){name, target};
+    struct alias *alias = alias_entry(&w->r, name, &w->well);
+    if (alias)
+        alias->target = target;
 }
 
 /* ---- Imports ---- */
@@ -313,23 +356,29 @@ static void visit_try(struct walk *w)
 
 static void bind(struct walk *w, str name, TSNode value)
 {
-    struct binding_list *list = &w->r.bindings;
-    bool known = !is_absent(value) && (w->guard & (GUARD_CONDITION | GUARD_TRY)) == 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].function == w->function && str_eq(list->items[i].name, name)) {
-            /* A second value under a condition leaves both possible; a plain one replaces the first. */
-            list->items[i] = (struct binding){name, w->function, value, known};
-            return;
-        }
-    if (list->count >= BINDINGS_MOST)
+    const size_t count = w->r.bindings.count;
+    if (w->r.class_name.p)
+        name = str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->r.class_name), STR_ARG(name));
+    struct binding *binding = binding_entry(&w->r, name, w->function, &w->well);
+    if (!binding)
         return;
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
-        return;
-    }
-    if ((w->guard & GUARD_CONDITION) == 0 && !is_absent(value))
-        known = true; /* the only value inside a try is the one that counts when it comes to be used */
-    list->items[list->count++] = (struct binding){name, w->function, value, known};
+    /* A second value under a condition leaves both possible; a plain one replaces the first. The only value inside a try is the one
+     * that counts when it comes to be used. */
+    const bool is_new = w->r.bindings.count > count;
+    binding->value = value;
+    binding->scope = w->function;
+    binding->known = !is_absent(value) && (w->guard & (GUARD_CONDITION | (is_new ? 0u : GUARD_TRY))) == 0;
+}
+
+/* a, b = 1, 2 */
+static void bind_each(struct walk *w, TSNode names, TSNode values)
+{
+    const enum node_kind kind = kind_of(values);
+    const bool matches =
+        (kind == N_EXPRESSION_LIST || kind == N_TUPLE) && named_count(values) == named_count(names);
+    for (size_t i = 0; i < named_count(names) && i < 64; i++)
+        if (kind_of(named_child(names, i)) == N_IDENTIFIER)
+            bind(w, text_of(&w->r, named_child(names, i)), matches ? named_child(values, i) : (TSNode){0});
 }
 
 static void add_setting(struct walk *w, TSNode node, str name, str value, bool whole, bool is_default)
@@ -363,15 +412,15 @@ static void take_assignment(struct walk *w, TSNode node)
             return;
         if (str_eq(owner, S("os.environ"))) {
             add_setting(w, node, key, value, value_whole, false);
-        } else if (owner.p && w->r.env_updates.count < BINDINGS_MOST) {
+        } else if (owner.p && w->r.env_updates.count < UPDATES_MOST) {
             if (!arena_room(w->r.a, &w->r.env_updates))
                 w->well = false;
             else
                 w->r.env_updates.items[w->r.env_updates.count++] =
                     (struct env_update){owner, key, value_whole ? value : (str){NULL, 0}};
         }
-    } else if (kind_of(left) == N_ATTRIBUTE) {
-        /* torch.x = ...: nothing that is a fact here */
+    } else if (kind_of(left) == N_PATTERN_LIST || kind_of(left) == N_TUPLE_PATTERN) {
+        bind_each(w, left, right);
     } else if (kind_of(left) == N_IDENTIFIER) {
         bind(w, text_of(&w->r, left), (TSNode){0}); /* x: int */
     }
@@ -483,7 +532,7 @@ static void take_env(struct walk *w, struct install_call *call, TSNode node, siz
         const str name = text_of(&w->r, node);
         const struct binding *b = binding_find(&w->r, name, function);
         if (b && !is_absent(b->value))
-            take_env(w, call, b->value, b->function, depth + 1);
+            take_env(w, call, b->value, b->scope, depth + 1);
         for (size_t i = 0; i < w->r.env_updates.count; i++)
             if (str_eq(w->r.env_updates.items[i].name, name))
                 add_env(w, call, w->r.env_updates.items[i].key, w->r.env_updates.items[i].value);
@@ -514,16 +563,19 @@ static const struct {
 };
 
 /* Whether the source looks at what a name holds: NAME.returncode, NAME.check_returncode(), if NAME, NAME != 0 ... */
-static bool looks_at(const struct reading *r, str name)
+static bool looks_at(const struct reading *r, TSNode call, str name)
 {
+    enum { BEHIND = 16 << 10 }; /* bytes after the call in which a look is expected */
     static const char *const FORMS[] = {
         "%.*s.returncode", "%.*s.check_returncode", "if %.*s",    "%.*s != 0", "%.*s == 0", "not %.*s",
         "%.*s.wait",       "%.*s.communicate",      "assert %.*s"};
+    const size_t end = ts_node_end_byte(call);
+    const str near = str_slice(r->parsed, end, end + BEHIND);
     for (size_t i = 0; i < COUNT(FORMS); i++) {
         const char *slot = strstr(FORMS[i], "%.*s");
         const str text =
             str_format(r->a, "%.*s%.*s%s", (int)(slot - FORMS[i]), FORMS[i], STR_ARG(name), slot + 4);
-        if (str_contains(r->m->source, text))
+        if (str_contains(near, text))
             return true;
     }
     return false;
@@ -538,7 +590,7 @@ static bool result_is_used(struct walk *w, TSNode call)
             return false;
         case N_ASSIGNMENT:
             return kind_of(field(node, "left")) == N_IDENTIFIER
-                       ? looks_at(&w->r, text_of(&w->r, field(node, "left")))
+                       ? looks_at(&w->r, call, text_of(&w->r, field(node, "left")))
                        : true;
         case N_IF:
         case N_ELIF:
@@ -640,14 +692,69 @@ static void take_command(struct walk *w, struct install_call *call, enum callee_
         call->env_kind = ENV_EXTENDED;
 }
 
-static void take_install(struct walk *w, TSNode node, size_t callee)
+static bool mentions(const struct reading *r, TSNode node, str name)
+{
+    str text = text_of(r, node);
+    for (size_t at = str_find(text, name); name.n > 0 && at != SIZE_MAX; at = str_find(text, name)) {
+        const bool begins = at == 0 || !(isalnum((unsigned char)text.p[at - 1]) || text.p[at - 1] == '_');
+        text = str_from_index(text, at + name.n);
+        if (begins && !(text.n > 0 && (isalnum((unsigned char)text.p[0]) || text.p[0] == '_')))
+            return true;
+    }
+    return false;
+}
+
+/* The name of a parameter: x, x: int, x=1, *x. */
+static TSNode parameter_name(TSNode parameter)
+{
+    const TSNode name = field(parameter, "name");
+    if (!is_absent(name))
+        return name;
+    return kind_of(parameter) != N_IDENTIFIER && named_count(parameter) > 0 ? named_child(parameter, 0)
+                                                                            : parameter;
+}
+
+static bool mentions_parameter(struct walk *w, TSNode node)
+{
+    for (size_t i = 0; !is_absent(w->parameters) && i < named_count(w->parameters) && i < 64; i++)
+        if (mentions(&w->r, node, text_of(&w->r, parameter_name(named_child(w->parameters, i)))))
+            return true;
+    return false;
+}
+
+/* The command, once for each value of the loop's name when it is one over constants. */
+static void take_commands(struct walk *w, struct install_call *call, enum callee_kind kind, TSNode command,
+                          str directory)
+{
+    struct binding *b = is_absent(w->loop_items) || !mentions(&w->r, command, w->loop_name)
+                            ? NULL
+                            : binding_entry(&w->r, w->loop_name, w->function, &w->well);
+    if (!b) {
+        take_command(w, call, kind, command, directory);
+        return;
+    }
+    str first = {NULL, 0};
+    for (size_t i = 0; i < named_count(w->loop_items) && i < LOOP_MOST; i++) {
+        const TSNode item = named_child(w->loop_items, i);
+        if (kind_of(item) == N_COMMENT)
+            continue;
+        *b = (struct binding){w->loop_name, w->function, item, w->function, true};
+        take_command(w, call, kind, command, directory);
+        first = first.p ? first : call->command;
+    }
+    call->command = first.p ? first : call->command;
+    b->known = false;
+}
+
+/* The install at `node`, with its command and flags read in the scope of its function. Its event is left to the caller. */
+static bool read_install(struct walk *w, TSNode node, size_t callee)
 {
     const TSNode arguments = field(node, "arguments");
     TSNode command = positional(arguments, 0);
     if (is_absent(command))
         command = keyword(&w->r, arguments, "args");
-    if (is_absent(command))
-        return;
+    if (is_absent(command) || w->r.m->installs.count >= INSTALLS_MOST)
+        return false;
     struct install_call call = {
         .text = folded_text(&w->r, node),
         .callee = CALLEES[callee].name,
@@ -662,9 +769,9 @@ static void take_install(struct walk *w, TSNode node, size_t callee)
     const str directory = is_absent(cwd) ? (str){NULL, 0} : constant_text(&w->r, cwd, w->function, &whole);
     if (!is_absent(env))
         take_env(w, &call, env, w->function, 0);
-    take_command(w, &call, CALLEES[callee].kind, command, directory);
+    take_commands(w, &call, CALLEES[callee].kind, command, directory);
     if (!has_install(&call.commands))
-        return;
+        return false;
     call.command = str_utf8(w->r.a, call.command);
     call.checked = CALLEES[callee].checks ||
                    constant_truth(&w->r, keyword(&w->r, arguments, "check"), w->function) == 1 ||
@@ -672,12 +779,131 @@ static void take_install(struct walk *w, TSNode node, size_t callee)
     struct install_call_list *list = &w->r.m->installs;
     if (!arena_room(w->r.a, list)) {
         w->well = false;
-        return;
+        return false;
     }
     list->items[list->count++] = call;
-    (void)add_event(w, EVENT_INSTALL, list->count - 1);
     if (w->function != SIZE_MAX)
         w->r.m->functions.items[w->function].installs = true;
+    return true;
+}
+
+static void take_install(struct walk *w, TSNode node, size_t callee)
+{
+    if (w->function != SIZE_MAX && w->wrappers.count < WRAPPERS_MOST &&
+        mentions_parameter(w, field(node, "arguments"))) {
+        if (arena_room(w->r.a, &w->wrappers))
+            w->wrappers.items[w->wrappers.count++] = (struct wrapper){.node = node,
+                                                                      .parameters = w->parameters,
+                                                                      .callee = callee,
+                                                                      .function = w->function,
+                                                                      .gpu = w->gpu,
+                                                                      .event = w->r.m->events.count,
+                                                                      .guard = w->guard,
+                                                                      .outer_name = w->outer_name};
+        else
+            w->well = false;
+    } else if (read_install(w, node, callee)) {
+        (void)add_event(w, EVENT_INSTALL, w->r.m->installs.count - 1);
+    }
+}
+
+static void remember_call(struct walk *w, TSNode arguments, str name)
+{
+    if (w->named_calls.count >= NAMED_CALLS_MOST || named_count(arguments) == 0)
+        return;
+    if (!arena_room(w->r.a, &w->named_calls)) {
+        w->well = false;
+        return;
+    }
+    w->named_calls.items[w->named_calls.count++] =
+        (struct named_call){arguments, name, w->function, w->r.m->events.count, w->guard};
+}
+
+/* What the parameters of a wrapper are in this call of it. */
+static void bind_parameters(struct walk *w, const struct wrapper *wrapper, const struct named_call *call)
+{
+    size_t position = 0;
+    for (size_t i = 0; i < named_count(wrapper->parameters) && i < 64; i++) {
+        const TSNode parameter = named_child(wrapper->parameters, i);
+        const str name = text_of(&w->r, parameter_name(parameter));
+        const TSNode otherwise = field(parameter, "value");
+        TSNode value = keyword(&w->r, call->arguments, str_c(w->r.a, name));
+        if (kind_of(parameter) == N_COMMENT || (position == 0 && str_eq(name, S("self"))))
+            continue;
+        if (is_absent(value))
+            value = positional(call->arguments, position);
+        position++;
+        struct binding *b = binding_entry(&w->r, name, wrapper->function, &w->well);
+        if (b)
+            *b = (struct binding){name, wrapper->function, is_absent(value) ? otherwise : value,
+                                  is_absent(value) ? wrapper->function : call->function,
+                                  !is_absent(value) || !is_absent(otherwise)};
+    }
+}
+
+static void add_late(struct walk *w, struct event event, size_t before)
+{
+    if (!arena_room(w->r.a, &w->late))
+        w->well = false;
+    else
+        w->late.items[w->late.count++] = (struct late_event){event, before};
+}
+
+/* Once all is walked: each wrapper for each of its calls; by itself when this module never calls it. */
+static void read_wrappers(struct walk *w)
+{
+    for (size_t i = 0; i < w->wrappers.count && w->well; i++) {
+        struct wrapper *wrapper = &w->wrappers.items[i];
+        const str name = w->r.m->functions.items[wrapper->function].name;
+        w->function = wrapper->function;
+        w->gpu = wrapper->gpu;
+        w->guard = wrapper->guard;
+        w->outer_name = wrapper->outer_name;
+        w->loop_items = (TSNode){0};
+        for (size_t c = 0; c < w->named_calls.count; c++) {
+            const struct named_call *call = &w->named_calls.items[c];
+            if (!str_eq(call->name, name) || call->function == wrapper->function)
+                continue;
+            wrapper->used = true;
+            bind_parameters(w, wrapper, call);
+            if (read_install(w, wrapper->node, wrapper->callee))
+                add_late(
+                    w, (struct event){EVENT_INSTALL, w->r.m->installs.count - 1, call->function, call->guard},
+                    call->event);
+        }
+        if (!wrapper->used && read_install(w, wrapper->node, wrapper->callee))
+            add_late(w, (struct event){EVENT_INSTALL, w->r.m->installs.count - 1, w->function, w->guard},
+                     wrapper->event);
+    }
+}
+
+static int by_event(const void *left, const void *right)
+{
+    const struct late_event *l = left, *r = right;
+    if (l->before != r->before)
+        return l->before < r->before ? -1 : 1;
+    return (l->event.index > r->event.index) - (l->event.index < r->event.index);
+}
+
+/* The late events, each at the place where it happens. */
+static void place_late_events(struct walk *w)
+{
+    struct event_list *events = &w->r.m->events;
+    const size_t count = events->count + w->late.count;
+    struct event *all = w->late.count ? arena_array(w->r.a, struct event, count) : NULL;
+    if (!all) {
+        w->well = w->well && w->late.count == 0;
+        return;
+    }
+    qsort(w->late.items, w->late.count, sizeof *w->late.items, by_event);
+    size_t n = 0, late = 0;
+    for (size_t i = 0; i <= events->count; i++) {
+        while (late < w->late.count && w->late.items[late].before <= i)
+            all[n++] = w->late.items[late++].event;
+        if (i < events->count)
+            all[n++] = events->items[i];
+    }
+    *events = (struct event_list){all, n, count};
 }
 
 /* ---- Calls ---- */
@@ -919,8 +1145,8 @@ static struct gpu_record *add_gpu(struct walk *w, str name, TSNode definition, T
 {
     static _Thread_local struct gpu_record lost;
     struct gpu_record_list *list = &w->r.m->gpu;
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
+    if (list->count >= GPU_MOST || !arena_room(w->r.a, list)) {
+        w->well = w->well && list->count >= GPU_MOST;
         return &lost;
     }
     list->items[list->count] = (struct gpu_record){.gpu = {.name = name,
@@ -945,10 +1171,7 @@ static bool is_callable(const struct reading *r, TSNode node, size_t function)
     const struct binding *b = binding_find(r, name, function);
     if (b && kind_of(unparenthesized(b->value)) == N_LAMBDA)
         return true;
-    for (size_t i = 0; !b && i < r->aliases.count; i++)
-        if (str_eq(r->aliases.items[i].name, name))
-            return true; /* imported: a function far more often than a number */
-    return false;
+    return !b && alias_is_known(r, name); /* imported: a function far more often than a number */
 }
 
 static void take_gpu_arguments(struct walk *w, struct gpu_function *gpu, TSNode arguments)
@@ -1102,12 +1325,8 @@ static void judge_returned(struct walk *w, TSNode node, unsigned depth)
 static void take_parameters(struct walk *w, struct gpu_function *gpu, TSNode parameters)
 {
     for (size_t i = 0; i < named_count(parameters) && i < 256; i++) {
-        TSNode child = named_child(parameters, i);
-        const TSNode name = field(child, "name");
-        child = is_absent(name) ? child : name;
-        if (kind_of(child) != N_IDENTIFIER && named_count(child) > 0)
-            child = named_child(child, 0);
-        w->well = strs_add(w->r.a, &gpu->parameters, text_of(&w->r, child)) && w->well;
+        const TSNode name = parameter_name(named_child(parameters, i));
+        w->well = strs_add(w->r.a, &gpu->parameters, text_of(&w->r, name)) && w->well;
     }
 }
 
@@ -1123,15 +1342,15 @@ static void visit_function(struct walk *w)
     struct py_function_list *list = &w->r.m->functions;
     const str name = text_of(&w->r, field(node, "name"));
     const str full =
-        w->class_name.p ? str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->class_name), STR_ARG(name)) : name;
+        w->r.class_name.p ? str_format(w->r.a, "%.*s.%.*s", STR_ARG(w->r.class_name), STR_ARG(name)) : name;
     w->decorators = (TSNode){0};
-    if (!arena_room(w->r.a, list)) {
-        w->well = false;
+    if (list->count >= FUNCTIONS_MOST || !arena_room(w->r.a, list)) {
+        w->well = w->well && list->count >= FUNCTIONS_MOST;
         return;
     }
     const size_t index = list->count++;
     list->items[index] =
-        (struct py_function){.name = full, .outer = w->function, .in_class = w->class_name.p != NULL};
+        (struct py_function){.name = full, .outer = w->function, .in_class = w->r.class_name.p != NULL};
     for (size_t i = 0; !is_absent(decorated) && i < named_count(decorated); i++) {
         const TSNode decorator = named_child(decorated, i);
         TSNode arguments;
@@ -1139,7 +1358,7 @@ static void visit_function(struct walk *w)
             continue;
         struct gpu_record *record = add_gpu(w, full, node, decorator);
         record->function = index;
-        record->gpu.is_method = w->class_name.p != NULL;
+        record->gpu.is_method = w->r.class_name.p != NULL;
         record->gpu.is_async = is_async(&w->r, node);
         if (!is_absent(arguments))
             take_gpu_arguments(w, &record->gpu, arguments);
@@ -1148,27 +1367,32 @@ static void visit_function(struct walk *w)
         break;
     }
     w->function = index;
+    w->parameters = field(node, "parameters");
+    w->loop_items = (TSNode){0};
     w->guard = (saved.guard & GUARD_TYPE_CHECKING) |
                GUARD_FUNCTION; /* what guards the definition does not guard a call of it */
     w->guard |= saved.guard & (GUARD_CONDITION | GUARD_TRY);
-    w->class_name = (str){NULL, 0};
+    w->r.class_name = (str){NULL, 0};
     w->outer_name = full;
     visit_children(w);
     w->function = saved.function;
+    w->parameters = saved.parameters;
+    w->loop_items = saved.loop_items;
+    w->loop_name = saved.loop_name;
     w->guard = saved.guard;
-    w->class_name = saved.class_name;
+    w->r.class_name = saved.r.class_name;
     w->outer_name = saved.outer_name;
     w->gpu = saved.gpu;
 }
 
 static void visit_class(struct walk *w)
 {
-    const str saved = w->class_name;
+    const str saved = w->r.class_name;
     const TSNode node = ts_tree_cursor_current_node(&w->cursor);
-    w->class_name = text_of(&w->r, field(node, "name"));
+    w->r.class_name = text_of(&w->r, field(node, "name"));
     w->decorators = (TSNode){0};
     visit_children(w);
-    w->class_name = saved;
+    w->r.class_name = saved;
 }
 
 static void visit_lambda(struct walk *w)
@@ -1202,6 +1426,8 @@ static void take_call(struct walk *w, TSNode node)
         w->well = false;
         return;
     }
+    if (callee_kind == N_IDENTIFIER)
+        remember_call(w, arguments, callee);
     calls->items[calls->count++] = (struct py_call){callee};
     (void)add_event(w, EVENT_CALL, calls->count - 1);
     if (w->gpu != SIZE_MAX) {
@@ -1229,6 +1455,27 @@ static void visit_with(struct walk *w)
     visit_children_as(w, suppresses ? GUARD_TRY : 0);
 }
 
+/* A loop over a list that is written down runs for sure, and its name has values that are known. */
+static void visit_for(struct walk *w, TSNode node)
+{
+    const TSNode left = field(node, "left"), saved_items = w->loop_items;
+    const str saved_name = w->loop_name;
+    TSNode items = unparenthesized(field(node, "right"));
+    if (kind_of(items) == N_IDENTIFIER) {
+        const struct binding *b = binding_find(&w->r, text_of(&w->r, items), w->function);
+        items = b && b->known ? unparenthesized(b->value) : items;
+    }
+    const bool constant = kind_of(left) == N_IDENTIFIER &&
+                          (kind_of(items) == N_LIST || kind_of(items) == N_TUPLE) && named_count(items) > 0;
+    if (constant) {
+        w->loop_name = text_of(&w->r, left);
+        w->loop_items = items;
+    }
+    visit_children_as(w, constant ? 0 : GUARD_CONDITION);
+    w->loop_name = saved_name;
+    w->loop_items = saved_items;
+}
+
 static void visit(struct walk *w)
 {
     const TSNode node = ts_tree_cursor_current_node(&w->cursor);
@@ -1254,6 +1501,8 @@ static void visit(struct walk *w)
         visit_with(w);
         break;
     case N_FOR:
+        visit_for(w, node);
+        break;
     case N_WHILE:
     case N_MATCH:
     case N_CONDITIONAL:
@@ -1334,27 +1583,46 @@ static void find_error(struct walk *w, TSNode root)
     ts_tree_cursor_delete(&cursor);
 }
 
-bool python_read(arena *a, str source, struct module_facts *m)
+bool python_read(arena *a, str source, bool whole, struct module_facts *m)
 {
+    struct sketch sketch;
     TSParser *parser = ts_parser_new();
     m->source = source;
-    if (!parser || !ts_parser_set_language(parser, tree_sitter_python())) {
+    if (!parser || !ts_parser_set_language(parser, tree_sitter_python()) ||
+        !python_sketch(a, source, whole, &sketch)) {
         if (parser)
             ts_parser_delete(parser);
         return false;
     }
     ts_parser_set_timeout_micros(parser, 5000000); /* a source made to be slow is not read */
-    TSTree *tree = ts_parser_parse_string(parser, NULL, source.p, (uint32_t)source.n);
+    TSTree *tree = ts_parser_parse_string(parser, NULL, sketch.text.p, (uint32_t)sketch.text.n);
     bool well = tree != NULL;
+    m->sketched = !sketch.whole;
     if (tree) {
         const TSNode root = ts_tree_root_node(tree);
-        struct walk w = {.r = {.a = a, .m = m}, .function = SIZE_MAX, .gpu = SIZE_MAX, .well = true};
+        struct walk w = {.r = {.a = a,
+                               .m = m,
+                               .parsed = sketch.text,
+                               .binding_slots = arena_array(a, uint16_t, SLOTS),
+                               .alias_slots = arena_array(a, uint16_t, SLOTS)},
+                         .function = SIZE_MAX,
+                         .gpu = SIZE_MAX,
+                         .well = true};
         m->parsed_with_errors = ts_node_has_error(root);
-        m->line_count = ts_node_end_point(root).row + (size_t)1;
+        m->line_count = sketch.line_count;
         if (m->parsed_with_errors)
             find_error(&w, root);
+        if (sketch.fault) {
+            m->parsed_with_errors = true;
+            m->first_error = (struct place){m->path, sketch.fault, 0};
+        }
         w.cursor = ts_tree_cursor_new(root);
-        visit(&w);
+        if (w.r.binding_slots && w.r.alias_slots)
+            visit(&w);
+        else
+            w.well = false;
+        read_wrappers(&w);
+        place_late_events(&w);
         ts_tree_cursor_delete(&w.cursor);
         ts_tree_delete(tree);
         well = w.well;

@@ -335,8 +335,9 @@ static bool read_file(struct reader *r, str file, bool constraint, struct place 
         (void)finding_at(r->f, F105, from, file, "%.*s is not in the folder", STR_ARG(file));
         return false;
     }
+    const size_t before = r->f->count;
     if (!file_read(r->a, path, FILE_LIMIT_TEXT, &bytes, r->f))
-        return false;
+        return findings_relabel(r->f, before, file);
     if (!str_is_utf8(str_from_span(bytes)))
         return finding_fatal(r->f, 3, F009, (struct place){.file = file}, "%.*s is not UTF-8", STR_ARG(file));
     if (!strs_add(r->a, &r->open, file))

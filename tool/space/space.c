@@ -54,9 +54,13 @@ static void read_apt_packages(arena *a, struct space *s, findings *f)
 {
     span bytes;
     str line;
-    if (!space_has_file(s, S("packages.txt")) ||
-        !file_read(a, path_join(a, s->dir, S("packages.txt")), FILE_LIMIT_TEXT, &bytes, f))
+    const size_t before = f->count;
+    if (!space_has_file(s, S("packages.txt")))
         return;
+    if (!file_read(a, path_join(a, s->dir, S("packages.txt")), FILE_LIMIT_TEXT, &bytes, f)) {
+        (void)findings_relabel(f, before, S("packages.txt"));
+        return;
+    }
     str text = str_from_span(bytes);
     while (str_next_line(&text, &line)) {
         const str name = str_trim(line);

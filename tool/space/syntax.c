@@ -9,6 +9,13 @@ const TSLanguage *tree_sitter_python(void);
 enum { FOLD_MOST = 300, LOOKUPS_MOST = 40, CHILDREN_MOST = 1000 };
 
 static uint8_t kinds[1024]; /* by the grammar's symbol */
+static struct {
+    const char *name;
+    TSFieldId id;
+} fields[] = {{"name", 0},       {"value", 0},     {"function", 0}, {"arguments", 0}, {"object", 0},
+              {"attribute", 0},  {"left", 0},      {"right", 0},    {"operator", 0},  {"operators", 0},
+              {"subscript", 0},  {"condition", 0}, {"argument", 0}, {"alias", 0},     {"module_name", 0},
+              {"parameters", 0}, {"key", 0}};
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
 static void kinds_fill(void)
@@ -23,6 +30,9 @@ static void kinds_fill(void)
     };
     const TSLanguage *language = tree_sitter_python();
     const uint32_t count = ts_language_symbol_count(language);
+    for (size_t i = 0; i < COUNT(fields); i++)
+        fields[i].id =
+            ts_language_field_id_for_name(language, fields[i].name, (uint32_t)strlen(fields[i].name));
     for (uint32_t symbol = 0; symbol < count && symbol < COUNT(kinds); symbol++) {
         const char *name = ts_language_symbol_name(language, (TSSymbol)symbol);
         if (ts_language_symbol_type(language, (TSSymbol)symbol) != TSSymbolTypeRegular || !name)
@@ -61,7 +71,7 @@ size_t named_count(TSNode node)
 str text_of(const struct reading *r, TSNode node)
 {
     return ts_node_is_null(node) ? (str){NULL, 0}
-                                 : str_slice(r->m->source, ts_node_start_byte(node), ts_node_end_byte(node));
+                                 : str_slice(r->parsed, ts_node_start_byte(node), ts_node_end_byte(node));
 }
 
 str folded_text(const struct reading *r, TSNode node)
@@ -98,12 +108,66 @@ TSNode unparenthesized(TSNode node)
     return node;
 }
 
+static size_t slot_of(str name, size_t function) { return (str_hash(name) + function * 31) % SLOTS; }
+
+/* The slot of the name's binding, or the free one where it would be. The tables are never more than half full. */
+static size_t binding_slot(const struct reading *r, str name, size_t function)
+{
+    size_t slot = slot_of(name, function);
+    for (; r->binding_slots[slot]; slot = (slot + 1) % SLOTS) {
+        const struct binding *b = &r->bindings.items[r->binding_slots[slot] - 1];
+        if (b->function == function && str_eq(b->name, name))
+            break;
+    }
+    return slot;
+}
+
+static size_t alias_slot(const struct reading *r, str name)
+{
+    size_t slot = slot_of(name, 0);
+    while (r->alias_slots[slot] && !str_eq(r->aliases.items[r->alias_slots[slot] - 1].name, name))
+        slot = (slot + 1) % SLOTS;
+    return slot;
+}
+
+struct binding *binding_entry(struct reading *r, str name, size_t function, bool *well)
+{
+    const size_t slot = binding_slot(r, name, function);
+    if (r->binding_slots[slot])
+        return &r->bindings.items[r->binding_slots[slot] - 1];
+    if (r->bindings.count >= NAMES_MOST)
+        return NULL;
+    if (!arena_room(r->a, &r->bindings)) {
+        *well = false;
+        return NULL;
+    }
+    r->bindings.items[r->bindings.count] = (struct binding){.name = name, .function = function};
+    r->binding_slots[slot] = (uint16_t)++r->bindings.count;
+    return &r->bindings.items[r->bindings.count - 1];
+}
+
+struct alias *alias_entry(struct reading *r, str name, bool *well)
+{
+    const size_t slot = alias_slot(r, name);
+    if (r->alias_slots[slot])
+        return &r->aliases.items[r->alias_slots[slot] - 1];
+    if (r->aliases.count >= NAMES_MOST)
+        return NULL;
+    if (!arena_room(r->a, &r->aliases)) {
+        *well = false;
+        return NULL;
+    }
+    r->aliases.items[r->aliases.count] = (struct alias){.name = name};
+    r->alias_slots[slot] = (uint16_t)++r->aliases.count;
+    return &r->aliases.items[r->aliases.count - 1];
+}
+
+bool alias_is_known(const struct reading *r, str name) { return r->alias_slots[alias_slot(r, name)] != 0; }
+
 static str resolve_alias(const struct reading *r, str name)
 {
-    for (size_t i = r->aliases.count; i > 0; i--)
-        if (str_eq(r->aliases.items[i - 1].name, name))
-            return r->aliases.items[i - 1].target;
-    return name;
+    const size_t slot = alias_slot(r, name);
+    return r->alias_slots[slot] ? r->aliases.items[r->alias_slots[slot] - 1].target : name;
 }
 
 str dotted_name(const struct reading *r, TSNode node)
@@ -133,10 +197,16 @@ str dotted_name(const struct reading *r, TSNode node)
 
 const struct binding *binding_find(const struct reading *r, str name, size_t function)
 {
+    if (r->class_name.p && str_find_char(name, '.') == SIZE_MAX) {
+        const str full = str_format(r->a, "%.*s.%.*s", STR_ARG(r->class_name), STR_ARG(name));
+        const size_t slot = binding_slot(r, full, function);
+        if (r->binding_slots[slot])
+            return &r->bindings.items[r->binding_slots[slot] - 1];
+    }
     for (;;) {
-        for (size_t i = r->bindings.count; i > 0; i--)
-            if (r->bindings.items[i - 1].function == function && str_eq(r->bindings.items[i - 1].name, name))
-                return &r->bindings.items[i - 1];
+        const size_t slot = binding_slot(r, name, function);
+        if (r->binding_slots[slot])
+            return &r->bindings.items[r->binding_slots[slot] - 1];
         if (function == SIZE_MAX)
             return NULL;
         function = r->m->functions.items[function].outer;
@@ -321,7 +391,7 @@ static void add_identifier(struct constant *c, TSNode node, size_t function)
         add_unknown(c);
     } else {
         c->lookups++;
-        add_text(c, b->value, b->function);
+        add_text(c, b->value, b->scope);
     }
 }
 
@@ -354,7 +424,7 @@ static void add_text(struct constant *c, TSNode node, size_t function)
         if (str_eq(dotted_name(c->r, node), S("sys.executable")))
             buf_add(&c->b, S("python"));
         else
-            add_unknown(c);
+            add_identifier(c, node, function); /* Settings.FOLDER */
         break;
     case N_INTEGER:
         buf_add(&c->b, text_of(c->r, node));
@@ -421,9 +491,10 @@ static bool number_at(const struct reading *r, TSNode node, size_t function, dou
             return false;
         return true;
     }
+    case N_ATTRIBUTE: /* Settings.DURATION */
     case N_IDENTIFIER: {
         const struct binding *b = binding_find(r, text_of(r, node), function);
-        return b && b->known && number_at(r, b->value, b->function, value, depth + 8);
+        return b && b->known && number_at(r, b->value, b->scope, value, depth + 8);
     }
     case N_CALL: {
         const str name = dotted_name(r, field(node, "function"));
@@ -506,9 +577,10 @@ static int truth_at(const struct reading *r, TSNode node, size_t function, unsig
             return left == 0 || right == 0 ? 0 : left == 1 && right == 1 ? 1 : -1;
         return left == 1 || right == 1 ? 1 : left == 0 && right == 0 ? 0 : -1;
     }
+    case N_ATTRIBUTE:
     case N_IDENTIFIER: {
         const struct binding *b = binding_find(r, text_of(r, node), function);
-        return b && b->known ? truth_at(r, b->value, b->function, depth + 8) : -1;
+        return b && b->known ? truth_at(r, b->value, b->scope, depth + 8) : -1;
     }
     case N_STRING: {
         const str text = constant_text(r, node, function, &whole);
@@ -545,7 +617,7 @@ bool constant_words(const struct reading *r, TSNode node, size_t function, struc
         if (!b || !b->known)
             return false;
         node = b->value;
-        function = b->function;
+        function = b->scope;
     }
     return false;
 }

@@ -17,10 +17,11 @@ enum node_kind {
 
 /* A name bound by an assignment; names are looked up from the innermost function outwards. */
 struct binding {
-    str name;
+    str name;        /* "Class.NAME" in a class body */
     size_t function; /* SIZE_MAX: module level */
     TSNode value;
-    bool known; /* false: assigned where it depends, or more than once with different values */
+    size_t scope; /* the function in which the value's own names are looked up */
+    bool known;   /* false: assigned where it depends, or more than once with different values */
 };
 struct binding_list {
     struct binding *items;
@@ -41,9 +42,15 @@ struct env_update_list {
     size_t count, capacity;
 };
 
+enum { NAMES_MOST = 4096, SLOTS = 2 * NAMES_MOST };
+
 struct reading { /* of one module */
     arena *a;
     struct module_facts *m;
+    str parsed;     /* the text that nodes point into */
+    str class_name; /* of the class whose body is being read; absent elsewhere */
+    uint16_t *binding_slots,
+        *alias_slots; /* SLOTS each: index + 1 by hash, so that names are found at once */
     struct binding_list bindings;
     struct alias_list aliases;
     struct env_update_list env_updates;
@@ -61,6 +68,10 @@ TSNode unparenthesized(TSNode node);
 
 /* "os.environ" for an attribute chain of plain names, its first part resolved through imports; absent for anything else. */
 str dotted_name(const struct reading *r, TSNode node);
+/* The name's entry, made when there is none; NULL when NAMES_MOST are there already, or past the arena's limit (*well is then false). */
+struct binding *binding_entry(struct reading *r, str name, size_t function, bool *well);
+struct alias *alias_entry(struct reading *r, str name, bool *well);
+bool alias_is_known(const struct reading *r, str name);
 const struct binding *binding_find(const struct reading *r, str name, size_t function);
 /* The text of a constant expression; parts that are not constant are "?". *whole tells whether there were none. */
 str constant_text(const struct reading *r, TSNode node, size_t function, bool *whole);

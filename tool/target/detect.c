@@ -95,15 +95,44 @@ static str patch_level(arena *a, str prefix, str minor)
     return minor;
 }
 
-static str on_path(arena *a, str program)
+/* A script in the interpreter's place (pyenv's shims): the interpreter that it would start, by the file that it reads; absent
+ * for any other script. */
+static str behind_shim(arena *a, str path)
+{
+    const str text = read_text(a, path, 1 << 20);
+    const str root = path_dir(path_dir(path));
+    if (!str_starts(text, S("#!")) || !str_ends(path_dir(path), S("/shims")))
+        return (str){NULL, 0};
+    str version = env_str(a, "PYENV_VERSION"), ignored;
+    if (!version.p)
+        version = read_text(a, path_join(a, root, S("version")), 4096);
+    (void)str_cut(version, '\n', &version, &ignored);
+    (void)str_cut(version, ':', &version, &ignored); /* several: the first */
+    return str_format(a, "%.*s/versions/%.*s/bin/python3", STR_ARG(root), STR_ARG(str_trim(version)));
+}
+
+static bool is_script(arena *a, str path)
+{
+    span start;
+    if (!file_map(path, UINT64_MAX, &start, findings_new(a)))
+        return false;
+    const bool script = start.n > 2 && start.p[0] == '#' && start.p[1] == '!';
+    file_unmap(start);
+    return script;
+}
+
+/* The program as PATH finds it; scripts in place of a binary are looked through or passed over. */
+static str on_path(arena *a, str program, bool binary)
 {
     str rest = env_str(a, "PATH"), folder;
     for (bool more = rest.p != NULL; more;) {
         str tail;
         more = str_cut(rest, ':', &folder, &tail);
         rest = tail;
-        const str path = path_join(a, folder, program);
-        if (folder.n && file_exists(path))
+        str path = path_join(a, folder, program);
+        if (binary && folder.n && file_exists(path) && is_script(a, path))
+            path = behind_shim(a, path);
+        if (folder.n && path.n && file_exists(path))
             return path;
     }
     return (str){NULL, 0};
@@ -124,7 +153,7 @@ static void find_python(arena *a, struct python *out)
     if (venv.p)
         executable = path_join(a, venv, S("bin/python3"));
     else
-        executable = on_path(a, S("python3"));
+        executable = on_path(a, S("python3"), true);
     if (!executable.p || !file_exists(executable))
         return;
     out->prefix = path_dir(path_dir(executable));
@@ -250,7 +279,7 @@ static void find_toolkit(arena *a, struct target *t)
     for (size_t i = 0; i < COUNT(names); i++)
         if (env_str(a, names[i]).p)
             (void)strs_add(a, &homes, env_str(a, names[i]));
-    const str nvcc = on_path(a, S("nvcc"));
+    const str nvcc = on_path(a, S("nvcc"), false);
     if (nvcc.p)
         (void)strs_add(a, &homes, path_dir(path_dir(real_path(a, nvcc))));
     (void)strs_add(a, &homes, S("/usr/local/cuda"));

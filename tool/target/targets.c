@@ -148,7 +148,7 @@ const struct target *target_find(arena *a, str name, findings *f)
         struct target *here = arena_array(a, struct target, 1);
         return here && target_detect(a, here, f) ? here : NULL;
     }
-    struct target_list list;
+    struct target_list list = {0};
     if (!targets_read(a, &list, f))
         return NULL;
     const struct target *nearest = NULL;

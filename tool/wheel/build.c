@@ -15,7 +15,7 @@ struct torch_series {
     uint64_t last_patch;
 };
 struct dialects {
-    struct strs cuda, torch, abi, rocm, accelerators, minimum, cuda_majors;
+    struct strs cuda, torch, abi, new_abi, rocm, accelerators, minimum, cuda_majors;
     struct publisher *publishers;
     size_t publisher_count;
     struct torch_series *series;
@@ -69,6 +69,7 @@ static const struct dialects *read_dialects(arena *a, findings *f)
     d->cuda = yaml_strs(a, words, "cuda");
     d->torch = yaml_strs(a, words, "torch");
     d->abi = yaml_strs(a, words, "abi");
+    d->new_abi = yaml_strs(a, words, "new_abi");
     d->rocm = yaml_strs(a, words, "rocm");
     d->accelerators = yaml_strs(a, words, "accelerators");
     d->minimum = yaml_strs(a, words, "minimum");
@@ -128,13 +129,11 @@ static bool is_hex_letter(char c) { return to_lower(c) >= 'a' && to_lower(c) <= 
 
 static bool word_starts(const struct scan *s, size_t at)
 {
-    const struct strs *const lists[] = {&s->d->cuda, &s->d->torch,        &s->d->abi,
-                                        &s->d->rocm, &s->d->accelerators, &s->d->minimum};
+    const struct dialects *d = s->d;
     struct reader r = {s->r.text, at};
-    for (size_t i = 0; i < COUNT(lists); i++)
-        if (take_one_of(&r, lists[i]))
-            return true;
-    return false;
+    return take_one_of(&r, &d->cuda) || take_one_of(&r, &d->torch) || take_one_of(&r, &d->abi) ||
+           take_one_of(&r, &d->new_abi) || take_one_of(&r, &d->rocm) || take_one_of(&r, &d->accelerators) ||
+           take_one_of(&r, &d->minimum);
 }
 
 /* ".N" of a dotted number: one or two digits that do not go on as a commit hash does ("cu12.8afc61"). */
@@ -202,16 +201,13 @@ static void read_torch_digits(struct scan *s, str digits, bool short_word)
     const bool minor_first = s->digits == READING_MINOR || (s->digits == READING_UNKNOWN && short_word);
     const str first = minor_first ? minor_reading : patch_reading;
     const str second = minor_first ? patch_reading : minor_reading;
-    if (s->digits != READING_UNKNOWN) {
-        s->out->torch = first.p ? first : second;
-    } else if (minor_exists != patch_exists) {
+    if (s->digits == READING_UNKNOWN && minor_exists != patch_exists) {
         s->out->torch = minor_exists ? minor_reading : patch_reading;
-    } else if (first.p && second.p) { /* both exist, or neither is known yet */
-        s->out->torch = first;
-        s->out->torch_other = second;
-    } else {
-        s->out->torch = first.p ? first : second;
+        return;
     }
+    s->out->torch = first.p ? first : second;
+    if (s->digits == READING_UNKNOWN && first.p) /* both exist, or neither is known yet */
+        s->out->torch_other = second;
 }
 
 static void read_torch(struct scan *s, bool short_word)
@@ -282,7 +278,7 @@ static void read_local(struct scan *s)
     struct reader *r = &s->r;
     while (!reader_done(r)) {
         const size_t start = r->at;
-        const char before = start > 0 ? r->text.p[start - 1] : '.';
+        const char before = reader_before(r);
         if (is_letter(before) && !is_hex_letter(before)) { /* inside another word; a hash has only a to f */
             r->at++;
             continue;
@@ -295,6 +291,8 @@ static void read_local(struct scan *s)
             read_rocm(s);
         } else if (take_one_of(r, &s->d->abi)) {
             read_abi(s);
+        } else if (take_one_of(r, &s->d->new_abi)) {
+            s->out->cxx11abi = 1;
         } else if (!is_letter(before) && take_one_of(r, &s->d->accelerators) && !is_letter(reader_peek(r))) {
             if (!s->out->accelerator.p)
                 s->out->accelerator = str_lower(s->a, str_slice(r->text, start, r->at));

@@ -85,9 +85,12 @@ static str cut_behind(str text)
         if (c != '?' && c != '#' && c != ';' && !is_white(c))
             continue;
         const bool behind_wheel = str_ends(str_slice(text, 0, i), S(".whl"));
-        const char next =
-            behind_wheel ? reader_peek(&(struct reader){str_trim_left(str_from_index(text, i)), 0}) : 0;
-        const bool ends_wheel = behind_wheel && (!is_white(c) || next == ';' || next == '#' || next == '-');
+        if (!behind_wheel && !is_url)
+            continue;
+        const struct reader next = {behind_wheel ? str_trim_left(str_from_index(text, i)) : S(""), 0};
+        const bool goes_on =
+            reader_peek(&next) == ';' || reader_peek(&next) == '#' || reader_peek(&next) == '-';
+        const bool ends_wheel = behind_wheel && (!is_white(c) || goes_on);
         if (ends_wheel || (is_url && c != ';'))
             return str_slice(text, 0, i);
     }
@@ -229,6 +232,10 @@ bool wheel_name_parse(arena *a, str text, struct wheel_name *out, str *why)
     *out = (struct wheel_name){.file = name.file};
     if (name.file.n > NAME_LIMIT)
         return refuse(why, str_format(a, "%zu bytes long: expected at most %d", name.file.n, NAME_LIMIT));
+    for (size_t i = 0; i < name.file.n; i++)
+        if ((unsigned char)name.file.p[i] < ' ' || name.file.p[i] == 0x7f) /* "%00" in a URL, for one */
+            return refuse(
+                why, str_format(a, "control character %d at byte %zu of the name", name.file.p[i], i + 1));
     if (!str_ends(name.file, S(".whl")))
         return refuse(why, S("not a wheel: expected a name that ends in .whl"));
     if (!split_fields(a, str_slice(name.file, 0, name.file.n - 4), &name, tags, why) ||

@@ -15,10 +15,31 @@ static inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A
 static inline bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
 static inline bool is_blank(char c) { return c == ' ' || c == '\t'; } /* PEP 508's wsp */
 static inline bool is_white(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static inline char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c; }
+static inline char to_lower(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        c = (char)(c | 0x20);
+    return c;
+}
 
 /* The byte here; NUL at the end and for a NUL in the text, which no class holds either. */
-static inline char reader_peek(const struct reader *r) { return r->at < r->text.n ? r->text.p[r->at] : '\0'; }
+static inline char reader_peek(const struct reader *r)
+{
+    char c = '\0';
+    if (r->at < r->text.n)
+        c = r->text.p[r->at];
+    return c;
+}
+
+/* The byte before this place; NUL at the start. */
+static inline char reader_before(const struct reader *r)
+{
+    char c = '\0';
+    if (r->at > 0)
+        c = r->text.p[r->at - 1];
+    return c;
+}
+
 static inline bool reader_done(const struct reader *r) { return r->at == r->text.n; }
 
 static inline bool reader_take(struct reader *r, char c)

@@ -145,6 +145,7 @@ static void normalize_names(arena *a, struct marker *m)
         m->a = name_normalize(a, m->a);
 }
 
+/* NOLINTBEGIN(misc-no-recursion): NESTING_MOST bounds it, and with it the depth of every marker's tree */
 static bool parse_or(struct parser *p, unsigned depth, const struct marker **out);
 
 static bool parse_atom(struct parser *p, unsigned depth, const struct marker **out)
@@ -220,6 +221,8 @@ static bool parse_or(struct parser *p, unsigned depth, const struct marker **out
             return false;
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 bool marker_parse(arena *a, str text, const struct marker **out, size_t *at, const char **expected)
 {
@@ -312,6 +315,7 @@ static bool comparison_holds(arena *a, const struct marker *m, const struct mark
     return version_parse(a, left, &version) && spec_contains(&spec, &version);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): only where the text has parentheses */
 bool marker_holds(arena *a, const struct marker *m, const struct marker_env *env)
 {
     while (m && m->kind != MARKER_COMPARE) {
@@ -331,6 +335,7 @@ static void add_operand(struct buf *b, str text, bool is_name)
     buf_add(b, quote);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the tree */
 static void add_marker(struct buf *b, const struct marker *m, enum marker_kind around)
 {
     const bool parentheses = around == MARKER_AND && m->kind == MARKER_OR;

@@ -15,16 +15,17 @@ static const str POST_WORDS[] = {S_INIT("post"), S_INIT("rev"), S_INIT("r")};
 
 static bool is_separator(char c) { return c == '.' || c == '-' || c == '_'; }
 
-static void skip_separator(struct reader *r)
+static bool take_separator(struct reader *r)
 {
-    if (is_separator(reader_peek(r)))
-        r->at++;
+    const bool here = is_separator(reader_peek(r));
+    r->at += here;
+    return here;
 }
 
 /* The number that may follow a word: [._-]?[0-9]*, nothing is 0. False when it does not fit 64 bits. */
 static bool take_number_after_word(struct reader *r, uint64_t *number)
 {
-    skip_separator(r);
+    (void)take_separator(r);
     const str digits = reader_take_digits(r);
     *number = 0;
     return digits.n == 0 || str_to_u64(digits, number);
@@ -53,7 +54,7 @@ static bool take_release(arena *a, struct reader *r, struct version *v)
 static bool take_pre(struct reader *r, struct version *v)
 {
     struct reader ahead = *r;
-    skip_separator(&ahead);
+    (void)take_separator(&ahead);
     for (size_t i = 0; i < COUNT(PRE_WORDS); i++)
         if (reader_take_word(&ahead, PRE_WORDS[i].word)) {
             v->pre = PRE_WORDS[i].pre;
@@ -72,7 +73,7 @@ static bool take_post(struct reader *r, struct version *v)
         return str_to_u64(reader_take_digits(r), &v->post);
     }
     ahead = *r;
-    skip_separator(&ahead);
+    (void)take_separator(&ahead);
     for (size_t i = 0; i < COUNT(POST_WORDS); i++)
         if (reader_take_word(&ahead, POST_WORDS[i])) {
             v->has_post = true;
@@ -85,7 +86,7 @@ static bool take_post(struct reader *r, struct version *v)
 static bool take_dev(struct reader *r, struct version *v)
 {
     struct reader ahead = *r;
-    skip_separator(&ahead);
+    (void)take_separator(&ahead);
     if (!reader_take_word(&ahead, S("dev")))
         return true;
     v->has_dev = true;
@@ -124,7 +125,7 @@ static bool take_local(arena *a, struct reader *r, struct version *v)
         if (r->at == first || !local_segment(a, str_slice(r->text, first, r->at), &v->local[v->local_count]))
             return false;
         v->local_count++;
-    } while (is_separator(reader_peek(r)) && r->at++ < r->text.n);
+    } while (take_separator(r));
     return true;
 }
 

@@ -1,6 +1,6 @@
-/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491), versions (PEP 440), tags (PEP 425, 600, 656),
- * requirements and markers (PEP 508), and what CUDA wheels put into their local versions. No I/O. Results point into the
- * text given or into the arena. */
+/* wheel/wheel.h: packaging standards: wheel file names (PEP 427, 491, 825), versions (PEP 440), tags (PEP 425, 600, 656),
+ * requirements and markers (PEP 508), the files of a wheel's *.dist-info, and what CUDA wheels put into their local
+ * versions. No I/O but data/dialects.yaml, once per process. Results point into the text given or into the arena. */
 #ifndef FELLOE_WHEEL_H
 #define FELLOE_WHEEL_H
 
@@ -24,12 +24,11 @@ struct version {
     uint64_t epoch;
     uint64_t *release; /* at least one part; numbers beyond 64 bits are refused */
     size_t release_count;
-    enum version_pre pre;
-    uint64_t pre_number;
-    bool has_post, has_dev;
-    uint64_t post, dev;
+    uint64_t pre_number, post, dev;
     struct version_segment *local;
     size_t local_count;
+    enum version_pre pre;
+    bool has_post, has_dev;
 };
 
 /* False when text is no PEP 440 version (then out is untouched). Cost: one pass, one or two pieces of memory. */

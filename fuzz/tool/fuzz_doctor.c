@@ -1,0 +1,45 @@
+/* Any bytes as a log. The first byte cuts them into pieces; one piece and many must give the same causes, every line lies in the log
+ * and every excerpt is UTF-8. */
+#include <stdlib.h>
+
+#include "doctor/doctor.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct knowledge *known;
+
+static void look(arena *a, span bytes, size_t piece, struct cause_list *out, size_t *lines)
+{
+    struct doctor *d = doctor_new(a, known, NULL);
+    for (size_t at = 0; at < bytes.n; at += piece)
+        doctor_feed(d, (span){bytes.p + at, bytes.n - at < piece ? bytes.n - at : piece});
+    (void)doctor_end(d, S("log"), findings_new(a));
+    *lines = doctor_lines(d);
+    doctor_causes(a, d, out);
+    doctor_free(d);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!known)
+        known = knowledge_load(arena_new(0), findings_new(arena_new(0)));
+    if (!known || size == 0)
+        return 0;
+    arena *a = arena_new(0);
+    struct cause_list whole, pieces;
+    size_t whole_lines, pieces_lines;
+    const span bytes = {data + 1, size - 1};
+    look(a, bytes, size, &whole, &whole_lines);
+    look(a, bytes, 1 + data[0] % 61, &pieces, &pieces_lines);
+    if (whole.count != pieces.count || whole_lines != pieces_lines)
+        abort();
+    for (size_t i = 0; i < whole.count; i++) {
+        const struct cause *c = &whole.items[i];
+        if (!str_eq(c->label, pieces.items[i].label) || c->line != pieces.items[i].line)
+            abort();
+        if (c->line == 0 || c->line > whole_lines || !str_is_utf8(c->excerpt) || !str_is_utf8(c->what))
+            abort();
+    }
+    arena_free(a);
+    return 0;
+}
