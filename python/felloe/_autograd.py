@@ -81,7 +81,8 @@ class Texture(Function):
         tex, uv = backend.take(tex, "texture"), backend.take(uv, "uv")
         uv_da = None if uv_da is None else backend.take(uv_da, "uv_da")
         bias = None if bias is None else backend.take(bias, "bias")
-        levels = [backend.take(level, "mips[%d]" % k) for k, level in enumerate(levels)]
+        if own:  # those of Mips are as the library takes them, and looking at each costs more than a small lookup
+            levels = [backend.take(level, "mips[%d]" % k) for k, level in enumerate(levels)]
         ctx.save_for_backward(tex, uv, uv_da, bias, *levels)
         ctx.codes, ctx.own = codes, own
         return _ops.texture(backend, tex, levels, uv, uv_da, bias, *codes)

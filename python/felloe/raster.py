@@ -210,7 +210,9 @@ def texture(image, uv, uv_da=None, bias=None, mips=None, filter="auto", boundary
     if isinstance(backend, Torch):
         from ._autograd import Texture
 
-        out = Texture.apply(_differentiable(image), uv, uv_da, bias, codes, own, *(_differentiable(level) for level in levels))
+        if own:
+            levels = [_differentiable(level) for level in levels]
+        out = Texture.apply(_differentiable(image), uv, uv_da, bias, codes, own, *levels)
         return _like(out, image)
     image, uv = backend.take(image, "texture"), backend.take(uv, "uv")
     uv_da = None if uv_da is None else backend.take(uv_da, "uv_da")
@@ -227,6 +229,8 @@ def _stack(backend, image, given, max_level):
     if isinstance(given, Mips):
         if given.shape != tuple(image.shape):
             raise InvalidArgument("mips: made for a texture %s, got a texture %s" % (list(given.shape), list(image.shape)))
+        if given.levels:  # stands for the others: they were made together
+            backend.take(given.levels[0], "mips")
         return given.levels, False
     if not isinstance(given, (list, tuple)):
         raise InvalidType("mips: expected Mips or a list of levels, got %s" % type(given).__name__)
