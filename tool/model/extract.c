@@ -95,7 +95,7 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
 {
     const struct place place = {.file = path};
     const str d = n->descr;
-    const char kind = d.n == 3 ? d.p[1] : '\0';
+    const char kind = (char)(d.n == 3 ? d.p[1] : '\0');
     const int size = d.n == 3 ? d.p[2] - '0' : 0;
     const bool known = (kind == 'f' && (size == 2 || size == 4 || size == 8)) ||
                        ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8)) ||
