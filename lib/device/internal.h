@@ -23,7 +23,7 @@ struct pool {
     unsigned long generation;
     bool stop;
     struct pool_job *job;
-    pid_t owner; /* the process whose threads these are */
+    atomic_int owner; /* the process whose threads these are; negative while that one takes them over */
 };
 struct cuda_device; /* cuda.c */
 

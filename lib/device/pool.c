@@ -89,8 +89,24 @@ static void forget_parent(struct pool *pool)
         NULL; /* the array is lost: freeing could wait for a lock of malloc that nobody will open */
     pool->started = pool->busy = 0;
     pool->job = NULL;
-    pool->owner = getpid();
     make_locks(pool);
+}
+
+/* Makes the pool this process's. Of several threads of a child that come first together, one does it; a child of a child that was forked
+ * meanwhile sees another process's number and starts over. */
+static void take_over(struct pool *pool)
+{
+    const int self = (int)getpid();
+    int owner = atomic_load_explicit(&pool->owner, memory_order_acquire);
+    while (owner != self) {
+        if (owner != -self && atomic_compare_exchange_strong(&pool->owner, &owner, -self)) {
+            forget_parent(pool);
+            atomic_store_explicit(&pool->owner, self, memory_order_release);
+            return;
+        }
+        (void)sched_yield();
+        owner = atomic_load_explicit(&pool->owner, memory_order_acquire);
+    }
 }
 
 fel_status pool_for(fel_context *ctx, int64_t n, int64_t grain,
@@ -106,8 +122,7 @@ fel_status pool_for(fel_context *ctx, int64_t n, int64_t grain,
         run_pieces(&job);
         return FEL_OK;
     }
-    if (pool->owner != getpid())
-        forget_parent(pool);
+    take_over(pool);
     (void)pthread_mutex_lock(&pool->lock);
     start_threads(pool);
     if (pool->job) { /* another thread's loop on the same context: do not wait for it */

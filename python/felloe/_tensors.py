@@ -47,12 +47,14 @@ class Numpy:
             expected = "integers" if integer else "float32"
             raise InvalidType("%s: expected %s, got %s" % (name, expected, array.dtype))
         array = np.ascontiguousarray(array, self.int32 if integer else self.float32).reshape(array.shape)
-        return array if array.__array_interface__["data"][0] % 16 == 0 else _aligned_copy(np, array)
+        if array.shape[-1:] != (4,) or array.__array_interface__["data"][0] % 16 == 0:
+            return array
+        return array.copy()  # malloc's memory is aligned
 
     host = take
 
     def empty(self, shape, integer=False):
-        return _aligned_empty(self.numpy, shape, self.int32 if integer else self.float32)
+        return self.numpy.empty(shape, self.int32 if integer else self.float32)
 
     def view(self, array):
         dtype = F32 if array.dtype == self.float32 else I32
@@ -64,19 +66,9 @@ class Numpy:
         return isinstance(value, self.numpy.ndarray) and value.dtype.kind in "iu"
 
 
-def _aligned_empty(np, shape, dtype):
-    array = np.empty(shape, dtype)
-    if array.__array_interface__["data"][0] % 16 == 0:
-        return array
-    raw = np.empty(array.nbytes + 16, np.uint8)
-    start = -raw.__array_interface__["data"][0] % 16
-    return raw[start : start + array.nbytes].view(dtype).reshape(shape)
-
-
-def _aligned_copy(np, array):
-    copy = _aligned_empty(np, array.shape, array.dtype)
-    copy[...] = array
-    return copy
+def _raw_stream(torch, index):
+    quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # what torch's own compiler calls; not there in a build without CUDA
+    return quick(index) if quick else torch.cuda.current_stream(index).cuda_stream
 
 
 class Torch:
@@ -89,7 +81,7 @@ class Torch:
             self.kind, self.index, self.context = CPU, 0, _native.cpu_context()
         elif device.type == "cuda":
             index = torch.cuda.current_device() if device.index is None else device.index
-            stream = torch.cuda.current_stream(index).cuda_stream
+            stream = _raw_stream(torch, index)
             self.kind, self.index, self.context = CUDA, index, _native.cuda_context(index, stream, torch)
         else:
             raise InvalidArgument("expected tensors on the CPU or on a CUDA device, got %s" % device)

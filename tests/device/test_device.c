@@ -1,4 +1,5 @@
 /* Contexts, threads, tensors, memory. Judge: the headers' own promises. No GPU is needed: where there is one, making a context works. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -154,6 +155,50 @@ static void loops_may_be_nested(void **state)
         assert_int_equal(1, touched[i]);
 }
 
+#ifdef FELLOE_SANITIZED
+/* A forked child that starts threads is what the next tests are about; ThreadSanitizer ends it unless told otherwise. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "die_after_fork=0"; }
+#endif
+
+static void *first_loops_of_a_child(void *context)
+{
+    static unsigned char counted[2][1000];
+    unsigned char *const mine = counted[*(const int *)context];
+    const struct sum_job job = {mine};
+    if (pool_for(test_context(), 1000, 10, touch, &job) != FEL_OK)
+        return NULL;
+    for (size_t i = 0; i < 1000; i++)
+        if (mine[i] != 1)
+            return NULL;
+    return mine;
+}
+
+static void two_threads_of_a_child_may_come_first_together(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    print_message("ThreadSanitizer cannot follow threads that a forked child starts\n");
+    skip();
+#endif
+    assert_true(each_once(test_context(), 10));
+    for (int round = 0; round < 20; round++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            int which[2] = {0, 1};
+            void *well = NULL;
+            pthread_t other;
+            if (pthread_create(&other, NULL, first_loops_of_a_child, &which[1]) != 0)
+                _exit(2);
+            const bool first = first_loops_of_a_child(&which[0]) != NULL;
+            _exit(pthread_join(other, &well) == 0 && first && well ? 0 : 1);
+        }
+        int status = -1;
+        assert_int_equal(child, waitpid(child, &status, 0));
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 static void threads_survive_fork_on_both_sides(void **state)
 {
     (void)state;
@@ -225,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_loop_touches_each_index_once),
         cmocka_unit_test(loops_may_be_nested),
         cmocka_unit_test(threads_survive_fork_on_both_sides),
+        cmocka_unit_test(two_threads_of_a_child_may_come_first_together),
         cmocka_unit_test(scratch_goes_back_also_when_a_piece_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

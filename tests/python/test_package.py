@@ -53,6 +53,16 @@ def test_non_contiguous_float64_and_int64_inputs_are_converted():
     np.testing.assert_array_equal(rast, raster.rasterize(positions, triangles, (4, 5))[0])
 
 
+def test_unaligned_and_read_only_inputs_are_taken():
+    positions, triangles = triangle()
+    raw = np.zeros(positions.nbytes + 4, np.uint8)
+    moved = raw[4:].view(np.float32).reshape(positions.shape)
+    moved[...] = positions
+    moved.flags.writeable = False
+    assert moved.__array_interface__["data"][0] % 16 == 4
+    np.testing.assert_array_equal(raster.rasterize(moved, triangles, (4, 5))[0], raster.rasterize(positions, triangles, (4, 5))[0])
+
+
 def test_ranges_keep_ids_global():
     positions = np.array([[-1, -1, 0, 1], [3, -1, 0, 1], [-1, 3, 0, 1]], np.float32)
     triangles = np.array([[0, 1, 2], [0, 1, 2]], np.int32)
