@@ -778,7 +778,7 @@ bool glb_read(struct reader *r, fel_asset *asset)
     struct glb g = {.reader = r, .out = {.item_size = sizeof(struct fel_mesh), .memory = &r->memory}};
     if (!read_container(&g))
         return false;
-    if (g.json.nodes->kind != JSON_OBJECT)
+    if (!g.json.nodes || g.json.nodes->kind != JSON_OBJECT)
         return reader_fail(r, g.json.offset, "expected a JSON object");
     if (!check_required(&g) || !read_views(&g) || !read_pictures(&g, asset) || !read_materials(&g, asset) ||
         !walk_scene(&g))
