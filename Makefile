@@ -55,9 +55,11 @@ install: bootstrap
 	cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) && cmake --build build/release -j $(JOBS)
 	DESTDIR=$(DESTDIR) cmake --install build/release
 
-## A wheel for every Python: dist/felloe-*-py3-none-manylinux_*.whl
-wheel:
-	python3 python/backend.py dist
+## The Python package in dist/, and its run on every Python that is named: make wheel PYTHONS="python3.8 python3.12".
+PYTHONS ?= python3
+wheel: bootstrap
+	$(firstword $(PYTHONS)) python/backend.py dist
+	$(firstword $(PYTHONS)) tests/python/wheel.py "$$(ls -t dist/felloe-*.whl | head -n 1)" $(PYTHONS)
 
 ## Pages that are made from the program itself; CI fails when they are stale.
 docs: all

@@ -1,4 +1,5 @@
-"""The operators as torch.autograd functions. Imported only when torch tensors come in. First derivatives only: asking for second ones is a
+"""The operators as torch.autograd functions. Imported only when a gradient may be asked for. Arguments come as
+_tensors takes them. First derivatives only: asking for second ones is a
 RuntimeError of torch's that says so."""
 
 import torch
@@ -16,11 +17,8 @@ def _given(backend, grad, like, name):
 
 class Rasterize(Function):
     @staticmethod
-    def forward(ctx, pos, tri, ranges, settings):
-        height, width, with_db, db_gradient, subpixel_bits, below, depth = settings
-        backend = Torch(torch, pos.device)
-        pos, tri = backend.take(pos, "positions"), backend.take(tri, "triangles", integer=True)
-        rast, rast_db = _ops.rasterize(backend, pos, tri, ranges, height, width, with_db, subpixel_bits, below, depth)
+    def forward(ctx, pos, tri, backend, ranges, db_gradient, settings):
+        rast, rast_db = _ops.rasterize(backend, pos, tri, ranges, *settings)
         # Backward reads ids from rast: torch refuses it, with a message, when they were edited in place since.
         ctx.save_for_backward(pos, tri, rast)
         ctx.db_gradient = db_gradient
@@ -33,56 +31,43 @@ class Rasterize(Function):
         pos, tri, rast = ctx.saved_tensors
         grad_db = grad_db if ctx.db_gradient else None
         if grad_rast is None and grad_db is None:
-            return torch.zeros_like(pos), None, None, None
+            return torch.zeros_like(pos), None, None, None, None, None
         backend = Torch(torch, pos.device)
         grad_rast = _given(backend, grad_rast, rast, "gradient of rast")
         if grad_db is not None:
             grad_db = backend.take(grad_db, "gradient of rast_db")
-        return _ops.rasterize_backward(backend, pos, tri, rast, grad_rast, grad_db), None, None, None
+        return (_ops.rasterize_backward(backend, pos, tri, rast, grad_rast, grad_db), None, None, None, None, None)
 
 
 class Interpolate(Function):
     @staticmethod
-    def forward(ctx, attr, rast, tri, rast_db, selected):
-        backend = Torch(torch, attr.device)
-        attr, rast = backend.take(attr, "attributes"), backend.take(rast, "rast")
-        tri = backend.take(tri, "triangles", integer=True)
-        if rast_db is not None:
-            rast_db = backend.take(rast_db, "rast_db")
-        if selected is not None:
-            selected = backend.take(selected, "selected", integer=True)
-        ctx.save_for_backward(attr, rast, tri, rast_db, selected)
+    def forward(ctx, attr, rast, rast_db, tri, backend, selected):
+        ctx.save_for_backward(attr, rast, rast_db, tri, selected)
         ctx.set_materialize_grads(False)
         return _ops.interpolate(backend, attr, rast, tri, rast_db, selected)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_out, grad_da):
-        attr, rast, tri, rast_db, selected = ctx.saved_tensors
+        attr, rast, rast_db, tri, selected = ctx.saved_tensors
         if grad_out is None and grad_da is None:
-            return None, None, None, None, None
+            return None, None, None, None, None, None
         backend = Torch(torch, attr.device)
         if grad_out is None:
             grad_out = attr.new_zeros(tuple(rast.shape[:3]) + (attr.shape[-1],))
         grad_out = backend.take(grad_out, "gradient of out")
         if grad_da is not None:
             grad_da = backend.take(grad_da, "gradient of out_da")
-        needs = (ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[3] and grad_da is not None)
+        needs = (ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[2] and grad_da is not None)
         grads = _ops.interpolate_backward(backend, attr, rast, tri, rast_db, selected, grad_out, grad_da, needs)
-        return grads[0], grads[1], None, grads[2], None
+        return (*grads, None, None, None)
 
 
 class Texture(Function):
     """own: the levels are the caller's. They come last, so that each is an input with a gradient."""
 
     @staticmethod
-    def forward(ctx, tex, uv, uv_da, bias, codes, own, *levels):
-        backend = Torch(torch, tex.device)
-        tex, uv = backend.take(tex, "texture"), backend.take(uv, "uv")
-        uv_da = None if uv_da is None else backend.take(uv_da, "uv_da")
-        bias = None if bias is None else backend.take(bias, "bias")
-        if own:  # those of Mips are as the library takes them, and looking at each costs more than a small lookup
-            levels = [backend.take(level, "mips[%d]" % k) for k, level in enumerate(levels)]
+    def forward(ctx, tex, uv, uv_da, bias, backend, codes, own, *levels):
         ctx.save_for_backward(tex, uv, uv_da, bias, *levels)
         ctx.codes, ctx.own = codes, own
         return _ops.texture(backend, tex, levels, uv, uv_da, bias, *codes)
@@ -96,28 +81,24 @@ class Texture(Function):
         grad_out = backend.take(grad_out, "gradient of out")
         needs = ctx.needs_input_grad
         grads, level_grads = _ops.texture_backward(
-            backend, tex, levels, ctx.own, uv, uv_da, bias, *ctx.codes, grad_out, needs[:4], needs[6:]
+            backend, tex, levels, ctx.own, uv, uv_da, bias, *ctx.codes, grad_out, needs[:4], needs[7:]
         )
-        return (*grads, None, None, *(level_grads if ctx.own else [None] * len(levels)))
+        return (*grads, None, None, None, *(level_grads if ctx.own else [None] * len(levels)))
 
 
 class Antialias(Function):
     @staticmethod
-    def forward(ctx, color, rast, pos, tri, topology, boost):
-        backend = Torch(torch, color.device)
-        color, rast, pos = backend.take(color, "color"), backend.take(rast, "rast"), backend.take(pos, "positions")
-        tri = backend.take(tri, "triangles", integer=True)
-        ctx.save_for_backward(color, rast, pos, tri, topology)
+    def forward(ctx, color, pos, rast, tri, topology, backend, boost):
+        ctx.save_for_backward(color, pos, rast, tri, topology)
         ctx.boost = boost
         return _ops.antialias(backend, color, rast, pos, tri, topology)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_out):
-        color, rast, pos, tri, topology = ctx.saved_tensors
+        color, pos, rast, tri, topology = ctx.saved_tensors
         backend = Torch(torch, color.device)
-        needs = (ctx.needs_input_grad[0], ctx.needs_input_grad[2])
-        grads = _ops.antialias_backward(
-            backend, color, rast, pos, tri, topology, backend.take(grad_out, "gradient of out"), ctx.boost, needs
-        )
-        return grads[0], None, grads[1], None, None, None
+        grad_out = backend.take(grad_out, "gradient of out")
+        needs = ctx.needs_input_grad[:2]
+        grads = _ops.antialias_backward(backend, color, rast, pos, tri, topology, grad_out, ctx.boost, needs)
+        return (*grads, None, None, None, None, None)

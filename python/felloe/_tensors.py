@@ -51,7 +51,10 @@ class Numpy:
             return array
         return array.copy()  # malloc's memory is aligned
 
-    host = take
+    host = track = take
+
+    def records(self, *arrays):
+        return False
 
     def empty(self, shape, integer=False):
         return self.numpy.empty(shape, self.int32 if integer else self.float32)
@@ -88,16 +91,24 @@ class Torch:
 
     def take(self, tensor, name, integer=False):
         """As the library takes it: float32 or int32, contiguous, aligned, without history. Copied only when it is not."""
-        torch = self.torch
-        if not isinstance(tensor, torch.Tensor):
+        tensor = self.track(tensor, name, integer)
+        return tensor.detach() if tensor.requires_grad else tensor
+
+    def track(self, tensor, name, integer=False):
+        """As take, with the tensor's history: what a conversion does is undone on a gradient's way back."""
+        if not isinstance(tensor, self.torch.Tensor):
             raise InvalidType("%s: expected a torch tensor like the other arguments, got %s" % (name, type(tensor).__name__))
-        if tensor.device != self.device and (tensor.device.type, tensor.device.index or 0) != (self.device.type, self.index):
-            raise InvalidArgument("%s: expected a tensor on %s, got one on %s" % (name, self.device, tensor.device))
+        device = tensor.device
+        if device != self.device and (device.type, device.index or 0) != (self.device.type, self.index):
+            raise InvalidArgument("%s: expected a tensor on %s, got one on %s" % (name, self.device, device))
         return self._convert(tensor, name, integer)
+
+    def records(self, *tensors):
+        """Whether a gradient may be asked for with respect to one of them."""
+        return self.torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
     def _convert(self, tensor, name, integer):
         torch, wanted = self.torch, self.torch.int32 if integer else self.torch.float32
-        tensor = tensor.detach()
         if tensor.dtype is not wanted:
             taken = (torch.int64, torch.int16, torch.uint8, torch.int8) if integer else (torch.float16, torch.bfloat16)
             if tensor.dtype not in taken:
@@ -106,7 +117,8 @@ class Torch:
             tensor = tensor.to(wanted)
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
-        return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
+        # Only rows of four are read as vectors.
+        return tensor if tensor.data_ptr() % 16 == 0 or tensor.shape[-1:] != (4,) else tensor.clone()
 
     def host(self, tensor, name, integer=False):
         """As take, for what lies in host memory whatever the device."""

@@ -43,14 +43,13 @@ def _resolution(resolution):
     return height, width
 
 
-def _differentiable(array):
-    """A half-precision tensor in float32, with its history; torch carries the gradient back."""
-    name = str(getattr(array, "dtype", ""))
-    return array.float() if name in ("torch.float16", "torch.bfloat16") else array
+def _like(backend, result, array):
+    """A result in half precision when the array had it; numpy's stay float32."""
+    return result.to(array.dtype) if isinstance(backend, Torch) and result.dtype != array.dtype else result
 
 
-def _like(result, array):
-    return result if result.dtype == array.dtype else result.to(array.dtype)
+def _given(take, array, name):
+    return None if array is None else take(array, name)
 
 
 def rasterize(
@@ -69,13 +68,13 @@ def rasterize(
     if ranges is not None:
         ranges = backend.host(ranges, "ranges", integer=True)
         _ops.need_rank("ranges", ranges, (2,), "int32 [n, 2]")
-    if isinstance(backend, Torch):
+    positions, triangles = backend.track(positions, "positions"), backend.take(triangles, "triangles", integer=True)
+    settings = (height, width, derivatives, subpixel_bits, below, depth)
+    if backend.records(positions):
         from ._autograd import Rasterize
 
-        settings = (height, width, derivatives, db_gradient, subpixel_bits, below, depth)
-        return Rasterize.apply(positions, triangles, ranges, settings)
-    positions, triangles = backend.take(positions, "positions"), backend.take(triangles, "triangles", integer=True)
-    return _ops.rasterize(backend, positions, triangles, ranges, height, width, derivatives, subpixel_bits, below, depth)
+        return Rasterize.apply(positions, triangles, backend, ranges, db_gradient, settings)
+    return _ops.rasterize(backend, positions, triangles, ranges, *settings)
 
 
 def rasterize_backward(positions, triangles, rast, grad_rast, grad_rast_db=None):
@@ -108,15 +107,16 @@ def interpolate(attributes, rast, triangles, rast_db=None, selected=None):
     backend = backend_of(attributes, "attributes")
     if selected is not None:
         selected = _selection(backend, selected, attributes.shape[-1])
-    if isinstance(backend, Torch):
+    taken, rast = backend.track(attributes, "attributes"), backend.track(rast, "rast")
+    triangles = backend.take(triangles, "triangles", integer=True)
+    rast_db = _given(backend.track, rast_db, "rast_db")
+    if backend.records(taken, rast, rast_db):
         from ._autograd import Interpolate
 
-        out, out_da = Interpolate.apply(_differentiable(attributes), rast, triangles, rast_db, selected)
-        return _like(out, attributes), None if out_da is None else _like(out_da, attributes)
-    attributes, rast = backend.take(attributes, "attributes"), backend.take(rast, "rast")
-    triangles = backend.take(triangles, "triangles", integer=True)
-    rast_db = None if rast_db is None else backend.take(rast_db, "rast_db")
-    return _ops.interpolate(backend, attributes, rast, triangles, rast_db, selected)
+        out, out_da = Interpolate.apply(taken, rast, rast_db, triangles, backend, selected)
+    else:
+        out, out_da = _ops.interpolate(backend, taken, rast, triangles, rast_db, selected)
+    return _like(backend, out, attributes), None if out_da is None else _like(backend, out_da, attributes)
 
 
 def _selection(backend, selected, count):
@@ -136,7 +136,7 @@ def interpolate_backward(attributes, rast, triangles, grad_out, rast_db=None, se
     attributes, rast, grad_out = (
         backend.take(a, n) for a, n in ((attributes, "attributes"), (rast, "rast"), (grad_out, "grad_out"))
     )
-    rast_db = None if rast_db is None else backend.take(rast_db, "rast_db")
+    rast_db = _given(backend.take, rast_db, "rast_db")
     grad_out_da = None if grad_out_da is None else backend.take(grad_out_da, "grad_out_da")
     selected = None if selected is None else _selection(backend, selected, attributes.shape[-1])
     triangles = backend.take(triangles, "triangles", integer=True)
@@ -207,18 +207,16 @@ def texture(image, uv, uv_da=None, bias=None, mips=None, filter="auto", boundary
         if uv_da is None and bias is None:
             raise InvalidArgument("filter: %r needs uv_da or bias" % filter)
         levels, own = _stack(backend, image, mips, max_level)
-    if isinstance(backend, Torch):
+    taken, uv = backend.track(image, "texture"), backend.track(uv, "uv")
+    uv_da, bias = _given(backend.track, uv_da, "uv_da"), _given(backend.track, bias, "bias")
+    levels = [backend.track(level, "mips[%d]" % k) for k, level in enumerate(levels)]
+    if backend.records(taken, uv, uv_da, bias, *levels):
         from ._autograd import Texture
 
-        if own:
-            levels = [_differentiable(level) for level in levels]
-        out = Texture.apply(_differentiable(image), uv, uv_da, bias, codes, own, *levels)
-        return _like(out, image)
-    image, uv = backend.take(image, "texture"), backend.take(uv, "uv")
-    uv_da = None if uv_da is None else backend.take(uv_da, "uv_da")
-    bias = None if bias is None else backend.take(bias, "bias")
-    levels = [backend.take(level, "mips[%d]" % k) for k, level in enumerate(levels)]
-    return _ops.texture(backend, image, levels, uv, uv_da, bias, *codes)
+        out = Texture.apply(taken, uv, uv_da, bias, backend, codes, own, *levels)
+    else:
+        out = _ops.texture(backend, taken, levels, uv, uv_da, bias, *codes)
+    return _like(backend, out, image)
 
 
 def _stack(backend, image, given, max_level):
@@ -229,8 +227,6 @@ def _stack(backend, image, given, max_level):
     if isinstance(given, Mips):
         if given.shape != tuple(image.shape):
             raise InvalidArgument("mips: made for a texture %s, got a texture %s" % (list(given.shape), list(image.shape)))
-        if given.levels:  # stands for the others: they were made together
-            backend.take(given.levels[0], "mips")
         return given.levels, False
     if not isinstance(given, (list, tuple)):
         raise InvalidType("mips: expected Mips or a list of levels, got %s" % type(given).__name__)
@@ -251,8 +247,7 @@ def texture_backward(image, uv, grad_out, uv_da=None, bias=None, mips=None, filt
     codes = (_code("filter", filter, _ops.FILTERS), _code("boundary", boundary, _ops.BOUNDARIES))
     backend = backend_of(image, "texture")
     image, uv, grad_out = (backend.take(a, n) for a, n in ((image, "texture"), (uv, "uv"), (grad_out, "grad_out")))
-    uv_da = None if uv_da is None else backend.take(uv_da, "uv_da")
-    bias = None if bias is None else backend.take(bias, "bias")
+    uv_da, bias = _given(backend.take, uv_da, "uv_da"), _given(backend.take, bias, "bias")
     levels, own = ((), False) if codes[0] < 2 else _stack(backend, image, mips, max_level)
     levels = [backend.take(level, "mips[%d]" % k) for k, level in enumerate(levels)]
     grads, level_grads = _ops.texture_backward(
@@ -281,12 +276,15 @@ def antialias(color, rast, positions, triangles, topology=None, boost=1.0):
     backend = backend_of(color, "color")
     triangles = backend.take(triangles, "triangles", integer=True)
     topology = _ops.topology(backend, triangles, None) if topology is None else backend.take(topology, "topology", integer=True)
-    if isinstance(backend, Torch):
+    taken, positions = backend.track(color, "color"), backend.track(positions, "positions")
+    rast = backend.take(rast, "rast")
+    if backend.records(taken, positions):
         from ._autograd import Antialias
 
-        return _like(Antialias.apply(_differentiable(color), rast, positions, triangles, topology, float(boost)), color)
-    color, rast, positions = (backend.take(a, n) for a, n in ((color, "color"), (rast, "rast"), (positions, "positions")))
-    return _ops.antialias(backend, color, rast, positions, triangles, topology)
+        out = Antialias.apply(taken, positions, rast, triangles, topology, backend, float(boost))
+    else:
+        out = _ops.antialias(backend, taken, rast, positions, triangles, topology)
+    return _like(backend, out, color)
 
 
 def antialias_backward(color, rast, positions, triangles, grad_out, topology=None, boost=1.0):
