@@ -55,6 +55,10 @@ install: bootstrap
 	cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) && cmake --build build/release -j $(JOBS)
 	DESTDIR=$(DESTDIR) cmake --install build/release
 
+## A wheel for every Python: dist/felloe-*-py3-none-manylinux_*.whl
+wheel:
+	python3 python/backend.py dist
+
 ## Pages that are made from the program itself; CI fails when they are stale.
 docs: all
 	tools/docs

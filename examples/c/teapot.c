@@ -119,8 +119,8 @@ static void make_mesh(void)
                 const struct point n = normal_at(part, s, t);
                 project(surface(part, s, t), positions[v]);
                 normals[v][0] = n.x, normals[v][1] = n.y, normals[v][2] = n.z;
-                coordinates[v][0] = t * (part == 0 ? 4 : 1);
-                coordinates[v][1] = s * 2;
+                coordinates[v][0] = t * (part == 0 ? 4.0F : 1.0F);
+                coordinates[v][1] = s * 2.0F;
             }
         for (int32_t i = 0; i < ALONG; i++)
             for (int32_t j = 0; j < AROUND; j++) {

@@ -64,9 +64,12 @@ def judge_object(cuobjdump, path, ours, wrong):
             wrong.append(f"{ours['path']}: {key} {ours[key]}, readelf {theirs}")
     if not cuobjdump or not (ours["archs"] or ours["ptx"]):
         return 0
+    if ours["gpu_code"]["in_data"]: # cuobjdump looks into .nv_fatbin alone
+        return 0
     listed = run(cuobjdump, "--list-elf", path)
-    if listed.returncode and not listed.stdout:
-        wrong.append(f"{ours['path']}: cuobjdump fails: {listed.stderr.strip()[-100:]}")
+    if "fatal" in listed.stderr: # it stops at cubins of toolkits that it no longer knows
+        print(f"      {ours['path']}: not compared, {listed.stderr.strip().splitlines()[-1]}")
+        return 0
     # cuobjdump's file names have the 'a' of an architecture, not its 'f'
     elf = sorted(set(re.findall(r"\.(sm_\d+a?)\.cubin", listed.stdout)))
     ptx = sorted(set(re.findall(r"\.sm_(\d+a?)\.ptx", run(cuobjdump, "--list-ptx", path).stdout)))

@@ -483,6 +483,7 @@ static void list_archs(struct judging *j)
     struct check_object *o = j->object;
     for (size_t c = 0; c < o->elf.fatbins.count; c++) {
         const struct fatbin_container *container = &o->elf.fatbins.items[c];
+        o->containers_in_data += container->place == FATBIN_DATA;
         for (size_t i = 0; i < container->count; i++) {
             const struct fatbin_entry *e = &container->entries[i];
             if (e->kind != FATBIN_CUBIN && e->kind != FATBIN_PTX)

@@ -12,7 +12,8 @@ enum {
     PASSES_MOST = 4,
     TAIL_WORTH_SKIPPING =
         1 << 20, /* bytes after an object's loaded part; less is read, for its section names and its hash */
-    THREADS_MOST = 16
+    THREADS_MOST = 16,
+    PIECE = 8 << 20 /* of an object on disk at a time */
 };
 
 /* What happens to one member. */
@@ -454,7 +455,7 @@ static bool read_archive(arena *a, const struct check_env *env, str file, size_t
         archive_close(&r.archive);
     }
     http_free(h);
-    return good && out->verdict != CHECK_BROKEN;
+    return good;
 }
 
 bool check_read_object(arena *a, str path, struct elf_object *out, uint64_t *size, findings *f)
@@ -467,7 +468,13 @@ bool check_read_object(arena *a, str path, struct elf_object *out, uint64_t *siz
     enum elf_state state = scan ? ELF_WANTED : ELF_BROKEN;
     struct elf_object object;
     for (int pass = 0; state == ELF_WANTED && pass < PASSES_MOST; pass++) {
-        (void)elf_scan_feed(scan, map);
+        for (size_t at = 0; at < map.n; at += PIECE) {
+            const span piece = {map.p + at, map.n - at < PIECE ? map.n - at : PIECE};
+            const bool more = elf_scan_feed(scan, piece);
+            archive_forget(piece);
+            if (!more)
+                break;
+        }
         state = elf_scan_end(scan, &object, f);
     }
     if (state == ELF_READ)

@@ -10,7 +10,7 @@
 #include "doctor/rules.h"
 
 enum {
-    BLOCK = 256 << 10, /* fits a second-level cache together with the matcher's tables */
+    BLOCK = 256 << 10, /* fits a second-level cache together with the tables of the matcher */
     OVERLAP = 4 << 10, /* of a line that is longer than a block: no pattern of ours is longer */
     INSTALLED_KEPT = 8,
     HANG_SECONDS = 60,
