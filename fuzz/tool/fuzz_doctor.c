@@ -5,8 +5,18 @@
 #include "doctor/doctor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static struct knowledge *known;
+
+/* The patterns are compiled once, outside the time of any input. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    known = knowledge_load(arena_new(0), findings_new(arena_new(0)));
+    return 0;
+}
 
 static void look(arena *a, span bytes, size_t piece, struct cause_list *out, size_t *lines)
 {
@@ -22,7 +32,7 @@ static void look(arena *a, span bytes, size_t piece, struct cause_list *out, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!known)
-        known = knowledge_load(arena_new(0), findings_new(arena_new(0)));
+        (void)LLVMFuzzerInitialize(NULL, NULL);
     if (!known || size == 0)
         return 0;
     arena *a = arena_new(0);
