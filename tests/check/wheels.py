@@ -107,13 +107,13 @@ def judge(felloe, cuobjdump, auditwheel, file):
 
 def write_table(path, rows, bad):
     with open(path, "w") as out:
-            out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
-                      "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
-                      "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
-            for row in rows:
-                out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
-            out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
-                      "--markdown docs/measurements/check-wheels.md`\n")
+        out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
+                  "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
+                  "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
+        for row in rows:
+            out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
+        out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
+                  "--markdown docs/measurements/check-wheels.md`\n")
 
 
 def main():
