@@ -103,7 +103,7 @@ def main():
                 out.write("| " + " | ".join(row) + " |\n")
             out.write("\nWhat bounds the share: a deflated member can only be read from its start, and the dynamic section stands behind the GPU "
                       "code; so every shared object\nis fetched up to the end of what is loaded, and only other members, symbol tables for "
-                      "debuggers and the like are left out.\n\nMade by: `bench/check/wheels.py build/release/tool/felloe WHEEL... --markdown "
+                      "debuggers and the like are left out.\nWheels with weights or several packages beside their objects save more.\n\nMade by: `bench/check/wheels.py build/release/tool/felloe WHEEL... --markdown "
                       "docs/measurements/check-speed.md`\n")
 
 

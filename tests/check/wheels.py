@@ -105,6 +105,17 @@ def judge(felloe, cuobjdump, auditwheel, file):
     return ours["verdict"], len(ours["objects"]), compared, archs, audit, wrong
 
 
+def write_table(path, rows, bad):
+    with open(path, "w") as out:
+        out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
+                  "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
+                  "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
+        for row in rows:
+            out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
+        out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
+                  "--markdown docs/measurements/check-wheels.md`\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("felloe")
@@ -133,20 +144,13 @@ def main():
         bad += bool(wrong)
         rows.append((os.path.basename(file), verdict, objects, compared, " ".join(archs) or "-", audit, not wrong))
         print(("ok   " if not wrong else "WRONG"), *rows[-1][:6], flush=True)
+        if options.markdown: # row by row: the large wheels take minutes
+            write_table(options.markdown, rows, bad)
         for line in wrong[:5]:
             print("      ", line)
     if missing and not rows:
         sys.exit(77)
     print(f"{len(rows) - bad} of {len(rows)} wheels agree in every fact")
-    if options.markdown:
-        with open(options.markdown, "w") as out:
-            out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
-                      "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
-                      "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
-            for row in rows:
-                out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
-            out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
-                      "--markdown docs/measurements/check-wheels.md`\n")
     sys.exit(1 if bad else 0)
 
 

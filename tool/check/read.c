@@ -8,7 +8,7 @@
 #include "wheel/archive.h"
 
 enum {
-    OBJECTS_MOST = 4096,
+    WALKED_MOST = 64 << 10, /* members of an archive that comes in file order */
     PASSES_MOST = 4,
     TAIL_WORTH_SKIPPING =
         1 << 20, /* bytes after an object's loaded part; less is read, for its section names and its hash */
@@ -257,7 +257,7 @@ static struct archive_job *walk_begin(void *context, const struct archive_member
     struct reading *r = context;
     (void)member;
     if (index >= r->count) { /* the list of parts grows with the walk; parts in use are never moved */
-        if (index >= OBJECTS_MOST * 16)
+        if (index >= WALKED_MOST)
             return NULL;
         r->count = index + 1;
     }
@@ -271,7 +271,7 @@ static void walk_done(void *context, struct archive_job *job) { part_end(context
 
 static bool read_in_order(struct reading *r)
 {
-    r->parts = arena_array(r->a, struct part, OBJECTS_MOST * 16);
+    r->parts = arena_array(r->a, struct part, WALKED_MOST);
     if (!r->parts)
         return finding_add(r->file->findings, F006, r->file->file,
                            "its members are over the limit on memory");

@@ -324,7 +324,7 @@ static bool find_directory(const struct archive *archive, span tail, uint64_t *a
 bool archive_open_bytes(arena *a, str where, span bytes, struct archive *out, findings *f)
 {
     struct archive archive = {.where = where, .map = bytes, .size = bytes.n, .by_range = true};
-    uint64_t at, size, entries;
+    uint64_t at = 0, size = 0, entries = 0;
     if (is_stand_in(&archive, bytes, f) || !find_directory(&archive, bytes, &at, &size, &entries, f) ||
         !read_directory(a, &archive, (span){bytes.p + at, (size_t)size}, at, entries, f))
         return false;
@@ -400,7 +400,7 @@ static bool open_url(arena *a, struct archive *archive, findings *f)
     archive->size = archive->by_range ? response.total : response.length;
     if (!archive->by_range)
         return true;
-    uint64_t at, size, entries;
+    uint64_t at = 0, size = 0, entries = 0;
     if (archive->size > ARCHIVE_SIZE_MOST || bytes.n > archive->size)
         return damaged(archive, f, "the server's sizes contradict each other", archive->size);
     if (!find_directory(archive, bytes, &at, &size, &entries, f))
@@ -460,10 +460,13 @@ static size_t local_header(span start)
 
 void archive_forget(span bytes)
 {
-    const uintptr_t first = ((uintptr_t)bytes.p + PAGE - 1) / PAGE * PAGE,
-                    last = ((uintptr_t)bytes.p + bytes.n) / PAGE * PAGE;
-    if (last > first)
-        (void)madvise((void *)first, last - first, MADV_DONTNEED);
+    const size_t skip = (PAGE - (uintptr_t)bytes.p % PAGE) % PAGE;
+    void *first;
+    if (bytes.n < skip + PAGE)
+        return;
+    const uint8_t *start = bytes.p + skip;
+    memcpy(&first, &start, sizeof first); /* madvise takes no const */
+    (void)madvise(first, (bytes.n - skip) / PAGE * PAGE, MADV_DONTNEED);
 }
 
 static void run_from_map(arena *a, struct archive *archive, struct archive_job *job)
