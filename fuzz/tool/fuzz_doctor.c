@@ -7,6 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
+static arena *kept; /* for the life of the process */
 static struct knowledge *known;
 
 /* The patterns are compiled once, outside the time of any input. */
@@ -14,7 +15,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    known = knowledge_load(arena_new(0), findings_new(arena_new(0)));
+    kept = arena_new(0);
+    known = knowledge_load(kept, findings_new(kept));
     return 0;
 }
 
