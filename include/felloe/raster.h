@@ -51,10 +51,12 @@ extern "C" {
 /* ---- Rasterization -------------------------------------------------------------------------------------------- */
 
 typedef struct fel_rasterize_options {
-    size_t size;           /* sizeof(fel_rasterize_options) */
-    int subpixel_bits;     /* vertices are rounded to 2^-8 pixel (8, also for 0) or to 2^-4 (4) */
-    const DLTensor *below; /* NULL, or int32 [n, h, w]: draw only what is farther than these depths (peeling) */
-    DLTensor *depth;       /* NULL, or out, int32 [n, h, w]: depths of what was drawn, opaque; may be `below` itself */
+    size_t size;       /* sizeof(fel_rasterize_options) */
+    int subpixel_bits; /* vertices are rounded to 2^-8 pixel (8, also for 0) or to 2^-4 (4) */
+    const DLTensor
+        *below; /* NULL, or int32 [n, h, w]: draw only what is farther than these depths (peeling) */
+    DLTensor
+        *depth; /* NULL, or out, int32 [n, h, w]: depths of what was drawn, opaque; may be `below` itself */
 } fel_rasterize_options;
 
 /* Which triangle is seen at each pixel, and where on it.
@@ -80,9 +82,10 @@ typedef struct fel_rasterize_options {
  *
  * Cost: f setups and the covered samples, then 32 bytes written a pixel. Scratch: 8 bytes a pixel of as many images as fit
  * in 32 MB (at least one), and on CUDA 4 MB for large triangles. */
-FEL_API FEL_CHECKED fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles,
-                                             const DLTensor *ranges, const fel_rasterize_options *options,
-                                             DLTensor *rast, DLTensor *rast_db);
+FEL_API FEL_CHECKED fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions,
+                                             const DLTensor *triangles, const DLTensor *ranges,
+                                             const fel_rasterize_options *options, DLTensor *rast,
+                                             DLTensor *rast_db);
 
 /* Gradients of u, v and, when grad_rast_db is not NULL, of their derivatives, to clip x, y and w.
  *
@@ -109,9 +112,10 @@ FEL_API FEL_CHECKED fel_status fel_rasterize_backward(fel_context *ctx, const DL
  *             allowed; one outside [0, a) gives derivatives of 0
  * out         out, [n, h, w, a]; background 0
  * out_da      out or NULL, [n, h, w, 2s]: d/dX and d/dY of each selected attribute (s = a without `selected`) */
-FEL_API FEL_CHECKED fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,
-                                               const DLTensor *triangles, const DLTensor *rast_db,
-                                               const DLTensor *selected, DLTensor *out, DLTensor *out_da);
+FEL_API FEL_CHECKED fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes,
+                                               const DLTensor *rast, const DLTensor *triangles,
+                                               const DLTensor *rast_db, const DLTensor *selected,
+                                               DLTensor *out, DLTensor *out_da);
 
 /* grad_out         [n, h, w, a]
  * grad_out_da      [n, h, w, 2s] or NULL; needs rast_db
@@ -122,8 +126,8 @@ FEL_API FEL_CHECKED fel_status fel_interpolate_backward(fel_context *ctx, const 
                                                         const DLTensor *rast, const DLTensor *triangles,
                                                         const DLTensor *rast_db, const DLTensor *selected,
                                                         const DLTensor *grad_out, const DLTensor *grad_out_da,
-                                                        unsigned flags, DLTensor *grad_attributes, DLTensor *grad_rast,
-                                                        DLTensor *grad_rast_db);
+                                                        unsigned flags, DLTensor *grad_attributes,
+                                                        DLTensor *grad_rast, DLTensor *grad_rast_db);
 
 /* ---- Texture -------------------------------------------------------------------------------------------------- */
 
@@ -145,7 +149,8 @@ typedef enum fel_texture_boundary {
 
 /* How many levels below the base halving gives, in *count (0 for 1 x 1). A side of 1 stays 1; an odd side above 1 can't be
  * halved: FEL_INVALID_SHAPE that names the level, unless max_levels levels (negative: no limit) are reached before. */
-FEL_API FEL_CHECKED fel_status fel_texture_level_count(int64_t height, int64_t width, int max_levels, int *count);
+FEL_API FEL_CHECKED fel_status fel_texture_level_count(int64_t height, int64_t width, int max_levels,
+                                                       int *count);
 
 /* Mip levels: each the 2 x 2 means of the one before.
  *
@@ -153,8 +158,8 @@ FEL_API FEL_CHECKED fel_status fel_texture_level_count(int64_t height, int64_t w
  * levels   out, level_count tensors of the texture's rank, batch and channels, sides max(1, floor(side / 2^k)), k = 1, 2, ...
  *
  * Cost: the texture read once, a third as much written; two launches to 2,048. */
-FEL_API FEL_CHECKED fel_status fel_texture_mips(fel_context *ctx, const DLTensor *texture, DLTensor *const *levels,
-                                                int level_count);
+FEL_API FEL_CHECKED fel_status fel_texture_mips(fel_context *ctx, const DLTensor *texture,
+                                                DLTensor *const *levels, int level_count);
 
 /* Texture lookups.
  *
@@ -169,10 +174,11 @@ FEL_API FEL_CHECKED fel_status fel_texture_mips(fel_context *ctx, const DLTensor
  * Level: log2 of the longer axis of the pixel's footprint in texels, clamped to the levels there are; a NaN or empty
  * footprint is level 0. A mipmap filter needs uv_da or bias. Cube lookups blend across face borders without a seam; at a
  * cube's corner the missing fourth texel is the mean of the other three. */
-FEL_API FEL_CHECKED fel_status fel_texture(fel_context *ctx, const DLTensor *texture, const DLTensor *const *levels,
-                                           int level_count, const DLTensor *uv, const DLTensor *uv_da,
-                                           const DLTensor *bias, fel_texture_filter filter,
-                                           fel_texture_boundary boundary, DLTensor *out);
+FEL_API FEL_CHECKED fel_status fel_texture(fel_context *ctx, const DLTensor *texture,
+                                           const DLTensor *const *levels, int level_count, const DLTensor *uv,
+                                           const DLTensor *uv_da, const DLTensor *bias,
+                                           fel_texture_filter filter, fel_texture_boundary boundary,
+                                           DLTensor *out);
 
 /* grad_out      [n, h, w, c]
  * grad_texture  out or NULL, shape of texture
@@ -182,13 +188,11 @@ FEL_API FEL_CHECKED fel_status fel_texture(fel_context *ctx, const DLTensor *tex
  *               angles to the direction, except through the level
  * grad_uv_da    out or NULL; 0 except with FEL_FILTER_LINEAR_MIPMAP_LINEAR between two levels
  * grad_bias     out or NULL, likewise */
-FEL_API FEL_CHECKED fel_status fel_texture_backward(fel_context *ctx, const DLTensor *texture,
-                                                    const DLTensor *const *levels, int level_count,
-                                                    const DLTensor *uv, const DLTensor *uv_da, const DLTensor *bias,
-                                                    fel_texture_filter filter, fel_texture_boundary boundary,
-                                                    const DLTensor *grad_out, unsigned flags, DLTensor *grad_texture,
-                                                    DLTensor *const *grad_levels, DLTensor *grad_uv,
-                                                    DLTensor *grad_uv_da, DLTensor *grad_bias);
+FEL_API FEL_CHECKED fel_status fel_texture_backward(
+    fel_context *ctx, const DLTensor *texture, const DLTensor *const *levels, int level_count,
+    const DLTensor *uv, const DLTensor *uv_da, const DLTensor *bias, fel_texture_filter filter,
+    fel_texture_boundary boundary, const DLTensor *grad_out, unsigned flags, DLTensor *grad_texture,
+    DLTensor *const *grad_levels, DLTensor *grad_uv, DLTensor *grad_uv_da, DLTensor *grad_bias);
 
 /* ---- Antialiasing --------------------------------------------------------------------------------------------- */
 
@@ -232,10 +236,11 @@ FEL_API FEL_CHECKED fel_status fel_antialias(fel_context *ctx, const DLTensor *c
  * grad_color      out or NULL, [n, h, w, c]
  * grad_positions  out or NULL, shape of positions; z gets exactly 0. An edge midway between two centres, where nothing is
  *                 blended, gets the mean of the two one-sided gradients */
-FEL_API FEL_CHECKED fel_status fel_antialias_backward(fel_context *ctx, const DLTensor *color, const DLTensor *rast,
-                                                      const DLTensor *positions, const DLTensor *triangles,
-                                                      const DLTensor *topology, const DLTensor *grad_out, float boost,
-                                                      unsigned flags, DLTensor *grad_color, DLTensor *grad_positions);
+FEL_API FEL_CHECKED fel_status fel_antialias_backward(fel_context *ctx, const DLTensor *color,
+                                                      const DLTensor *rast, const DLTensor *positions,
+                                                      const DLTensor *triangles, const DLTensor *topology,
+                                                      const DLTensor *grad_out, float boost, unsigned flags,
+                                                      DLTensor *grad_color, DLTensor *grad_positions);
 
 #ifdef __cplusplus
 }

@@ -59,7 +59,7 @@ struct fel_surface_size {
  * size      out
  *
  * A sample is below when value < level; NaN is not below. Axes may be of any length; one below 2 has no cells. No
- * sample is read more than once before fel_surface_emit(). Scratch: 3/8 byte a sample, in 32-sample words.
+ * sample is read more than once before fel_surface_emit(). Scratch: a little over 1/4 byte a sample, in words of 32.
  * Waits for the device, once. Errors: FEL_INVALID_ARGUMENT, FEL_INVALID_SHAPE, FEL_INVALID_DTYPE, FEL_WRONG_DEVICE,
  * FEL_OUT_OF_MEMORY, FEL_CUDA. */
 FEL_API FEL_CHECKED fel_status fel_surface_begin(fel_context *ctx, const DLTensor *volume, double level,

@@ -133,7 +133,7 @@ static bool list_objects(struct glb *g, const char *name, const struct json_node
 {
     const struct json_node *list = member(g, g->json.nodes, name);
     *count = list && list->kind == JSON_ARRAY ? list->count : 0;
-    *items = memory_array(&g->reader->memory, *count, sizeof **items);
+    *items = memory_array(&g->reader->memory, *count, sizeof(const struct json_node *));
     if (!*items)
         return reader_out_of_memory(g->reader);
     const struct json_node *n = json_first(&g->json, list);
@@ -394,10 +394,18 @@ static struct transform multiply(const struct transform *a, const struct transfo
     return c;
 }
 
+static bool is_identity(const struct transform *t)
+{
+    for (int i = 0; i < 16; i++)
+        if (t->m[i] < identity.m[i] || t->m[i] > identity.m[i] || isnan(t->m[i]))
+            return false;
+    return true;
+}
+
 static void apply_transform(const struct transform *t, struct fel_mesh *mesh)
 {
     const double *m = t->m;
-    if (memcmp(t, &identity, sizeof identity) == 0)
+    if (is_identity(t))
         return; /* so that a plain file comes back bit for bit */
     /* normals go by the cofactors, which are the inverse transpose times the determinant */
     double cofactor[9];
@@ -542,7 +550,7 @@ static bool enter_node(struct glb *g, int64_t index, const struct transform *abo
 
 static bool walk_from(struct glb *g, int64_t root, int64_t *visits)
 {
-    struct visit stack[MAX_NODE_DEPTH];
+    struct visit stack[MAX_NODE_DEPTH] = {{0}};
     int depth = 0;
     if (!enter_node(g, root, &identity, stack, visits))
         return false;
@@ -770,7 +778,7 @@ bool glb_read(struct reader *r, fel_asset *asset)
     struct glb g = {.reader = r, .out = {.item_size = sizeof(struct fel_mesh), .memory = &r->memory}};
     if (!read_container(&g))
         return false;
-    if (g.json.nodes->kind != JSON_OBJECT)
+    if (!g.json.nodes || g.json.nodes->kind != JSON_OBJECT)
         return reader_fail(r, g.json.offset, "expected a JSON object");
     if (!check_required(&g) || !read_views(&g) || !read_pictures(&g, asset) || !read_materials(&g, asset) ||
         !walk_scene(&g))

@@ -317,7 +317,9 @@ char *json_text(struct reader *r, const struct json *j, const struct json_node *
     for (const char *p = j->text + n->start; p < end; p++) {
         uint32_t c = (unsigned char)*p;
         if (c != '\\') {
-            out[length++] = c == 0x7F ? '?' : *p;
+            out[length++] = *p;
+            if (c == 0x7F)
+                out[length - 1] = '?';
             continue;
         }
         p++;

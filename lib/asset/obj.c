@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -368,7 +369,7 @@ static bool read_face(struct obj *o, struct line *l)
     uint32_t first = 0, previous = 0;
     int corners = 0;
     for (skip_blanks(l); l->at < l->end; skip_blanks(l), corners++) {
-        uint32_t vertex;
+        uint32_t vertex = 0;
         if (!read_corner(o, l, g, &vertex))
             return false;
         if (corners == 0)
@@ -526,13 +527,12 @@ static char *beside(const char *path, const char *ending)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
-    char *out = malloc(stem + strlen(ending) + 1);
-    if (out) {
-        memcpy(out, path, stem);
-        memcpy(out + stem, ending, strlen(ending) + 1);
-    } else {
-        (void)status_fail(FEL_OUT_OF_MEMORY, "%zu bytes could not be allocated", stem);
-    }
+    const size_t room = stem + strlen(ending) + 1;
+    char *out = malloc(room);
+    if (out)
+        snprintf(out, room, "%.*s%s", (int)stem, path, ending);
+    else
+        (void)status_fail(FEL_OUT_OF_MEMORY, "%zu bytes could not be allocated", room);
     return out;
 }
 

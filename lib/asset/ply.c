@@ -302,7 +302,7 @@ static uint64_t value_offset(const struct ply *p, enum ply_type type)
 
 static bool read_list(struct ply *p, const struct property *q)
 {
-    double count, index;
+    double count = 0, index = 0;
     if (!read_value(p, q->count_type, &count))
         return false;
     if (!(count >= 0 && count <= INT32_MAX))
@@ -371,7 +371,7 @@ static bool read_element(struct ply *p, const struct element *e)
     for (uint64_t i = 0; i < e->count; i++) {
         for (size_t k = 0; k < e->property_count; k++) {
             const struct property *q = e->properties + k;
-            double value;
+            double value = 0;
             if (q->count_type) {
                 if (!read_list(p, q))
                     return false;

@@ -86,7 +86,7 @@ static fel_status read_transparency(struct png *p, size_t at, const uint8_t *dat
             p->palette[i][3] = data[i];
     } else if ((p->type == 0 && size == 2) || (p->type == 2 && size == 6)) {
         for (uint32_t i = 0; i < size / 2; i++)
-            p->key[i] = (uint16_t)(data[2 * i] << 8 | data[2 * i + 1]);
+            p->key[i] = (uint16_t)(data[2 * (size_t)i] << 8 | data[2 * (size_t)i + 1]);
     } else {
         return png_fail(p, at, "a tRNS chunk that does not fit the colour type");
     }
@@ -257,8 +257,8 @@ fel_status fel_png_decode(const char *name, const void *bytes, size_t size, uint
         goto done;
     }
     const unsigned out_channels = (p.type == 3 ? 3 : p.samples) + p.transparent;
-    raw = malloc(raw_size);
-    out = malloc((size_t)p.width * p.height * out_channels);
+    raw = malloc(raw_size + 1);
+    out = malloc((size_t)p.width * p.height * out_channels + 1);
     if (!raw || !out) {
         status = status_fail(FEL_OUT_OF_MEMORY, "%zu bytes could not be allocated", raw_size);
         goto done;

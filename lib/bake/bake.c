@@ -120,7 +120,7 @@ fel_status fel_bake_uv(fel_context *ctx, const DLTensor *uvs, const DLTensor *fa
 {
     const struct tensor_rule rules[] = {
         {"uvs", uvs, F32, "v 2"}, {"faces", faces, I32, "f 3"}, {"rast", rast, F32, "h w 4"}};
-    struct dims n;
+    struct dims n = {{0}};
     const fel_status status = tensors_expect(ctx, rules, COUNT(rules), &n);
     if (status)
         return status;
@@ -151,7 +151,7 @@ fel_status fel_bake_view(fel_context *ctx, const DLTensor *positions, const DLTe
                                    {"weights", weights, F32, "h w 3"}};
     if (behind)
         rules[4] = (struct tensor_rule){"behind", behind, F32, "h w"};
-    struct dims n;
+    struct dims n = {{0}};
     const fel_status status = tensors_expect(ctx, rules, behind ? 5 : 4, &n);
     if (status)
         return status;
@@ -194,7 +194,7 @@ fel_status fel_bake_interpolate(fel_context *ctx, const DLTensor *attributes, co
         rules[count++] = (struct tensor_rule){"indices", indices, I32, "h w"};
         rules[count++] = (struct tensor_rule){"weights", weights, F32, "h w 3"};
     }
-    struct dims n;
+    struct dims n = {{0}};
     const fel_status status = tensors_expect(ctx, rules, count, &n);
     if (status)
         return status;
@@ -245,7 +245,7 @@ static fel_status gutter_begin(fel_context *ctx, const DLTensor *image, const DL
                                struct bake_gutter_args *a)
 {
     const struct tensor_rule rules[] = {{"image", image, F32, "h w c"}, {"mask", mask, U8, "h w"}};
-    struct dims n;
+    struct dims n = {{0}};
     const fel_status status = tensors_expect(ctx, rules, COUNT(rules), &n);
     if (status)
         return status;

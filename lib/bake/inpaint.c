@@ -225,7 +225,7 @@ fel_status fel_bake_inpaint(fel_context *ctx, const DLTensor *texture, const DLT
         rules[count++] = (struct tensor_rule){"new_texture", new_texture, F32, "h w c"};
     if (new_mask)
         rules[count++] = (struct tensor_rule){"new_mask", new_mask, U8, "h w"};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = tensors_expect(ctx, rules, count, &n);
     if (status)
         return status;

@@ -28,12 +28,14 @@ struct antialias_args {
 
 /* What happens between a pixel (first) and its right or upper neighbour (second). */
 struct antialias_pair {
-    float blend;    /* > 0: second += blend*(first - second); < 0: first += -blend*(second - first); 0: nothing */
+    float
+        blend; /* > 0: second += blend*(first - second); < 0: first += -blend*(second - first); 0: nothing */
     float distance; /* d: from the front pixel's centre to the edge, in [0, 1] */
     int front_is_second;
-    int live;       /* d was neither cut off at 0 nor at 1 */
-    int v[2];       /* the edge's vertices */
-    float along[2], across[2]; /* their places relative to the front pixel's centre, in pixels: along the pair, across */
+    int live; /* d was neither cut off at 0 nor at 1 */
+    int v[2]; /* the edge's vertices */
+    float along[2],
+        across[2]; /* their places relative to the front pixel's centre, in pixels: along the pair, across */
 };
 
 struct antialias_corner {
@@ -53,8 +55,8 @@ FEL_INLINE struct antialias_corner antialias_project(const struct antialias_args
 }
 
 /* Sign of the side of line a-b on which the visible part of a face with third vertex p lies, as in clip space. */
-FEL_INLINE int antialias_side(const float p[4], const struct antialias_corner *a, const struct antialias_corner *b,
-                              float half_width, float half_height)
+FEL_INLINE int antialias_side(const float p[4], const struct antialias_corner *a,
+                              const struct antialias_corner *b, float half_width, float half_height)
 {
     const float px = mul_rn(p[0], half_width), py = mul_rn(p[1], half_height);
     const float qx = add_rn(px, -mul_rn(a->x, p[3])), qy = add_rn(py, -mul_rn(a->y, p[3]));
@@ -63,8 +65,9 @@ FEL_INLINE int antialias_side(const float p[4], const struct antialias_corner *a
 }
 
 /* Whether an edge of a face is a silhouette: no other face continues it on the other side. */
-FEL_INLINE bool antialias_silhouette(const struct antialias_args *args, const float *positions, long long face, int k,
-                                     int own_side, const struct antialias_corner *a, const struct antialias_corner *b)
+FEL_INLINE bool antialias_silhouette(const struct antialias_args *args, const float *positions,
+                                     long long face, int k, int own_side, const struct antialias_corner *a,
+                                     const struct antialias_corner *b)
 {
     const float half_width = 0.5F * (float)args->width, half_height = 0.5F * (float)args->height;
     const long long start = 3 * face + k, half_edges = 3 * args->face_count;
@@ -83,8 +86,8 @@ FEL_INLINE bool antialias_silhouette(const struct antialias_args *args, const fl
 }
 
 /* first and second are pixel indices; vertical: second is above first, else right of it. */
-FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *args, long long first, long long second,
-                                                   int i, int j, int image, int vertical)
+FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *args, long long first,
+                                                   long long second, int i, int j, int image, int vertical)
 {
     struct antialias_pair pair;
     pair.blend = pair.distance = 0.0F;
@@ -107,7 +110,8 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
     const int fi = i + (vertical && pair.front_is_second), fj = j + (!vertical && pair.front_is_second);
     const float cx = (float)fj + 0.5F - 0.5F * (float)args->width;
     const float cy = (float)fi + 0.5F - 0.5F * (float)args->height;
-    const float direction = pair.front_is_second ? -1.0F : 1.0F; /* from the front pixel to the other, along the axis */
+    const float direction =
+        pair.front_is_second ? -1.0F : 1.0F; /* from the front pixel to the other, along the axis */
     float p[3][4];
     struct antialias_corner corner[3];
     float along[3], across[3];
@@ -140,7 +144,8 @@ FEL_INLINE struct antialias_pair antialias_examine(const struct antialias_args *
     }
     if (edge < 0 || !(farthest > -0.0625F && farthest < 1.0625F))
         return pair;
-    const float length = add_rn(pair.along[1], -pair.along[0]), height = add_rn(pair.across[1], -pair.across[0]);
+    const float length = add_rn(pair.along[1], -pair.along[0]),
+                height = add_rn(pair.across[1], -pair.across[0]);
     if (fabsf(height) < fabsf(length))
         return pair;
     const int own = antialias_side(third, &from, &to, 0.5F * (float)args->width, 0.5F * (float)args->height);
@@ -177,7 +182,8 @@ FEL_INLINE float antialias_blend(const float *in, int channels, long long row, s
 }
 
 /* Its transpose: where the pixel is the target it keeps less of its own; else it gave to the target. */
-FEL_INLINE float antialias_blend_gradient(const float *g, int channels, long long row, struct antialias_shares s)
+FEL_INLINE float antialias_blend_gradient(const float *g, int channels, long long row,
+                                          struct antialias_shares s)
 {
     float sum = *g;
     if (s.left != 0.0F)
@@ -193,10 +199,12 @@ FEL_INLINE float antialias_blend_gradient(const float *g, int channels, long lon
 
 /* Gradient of a pair's distance, from the pixels' colours and upstream gradients. At d = 1/2, where nothing blends, it is
  * the mean of the two one-sided values: an edge just between two centres must not lose its gradient. */
-FEL_INLINE float antialias_distance_gradient(const struct antialias_args *a, const struct antialias_pair *pair,
-                                             long long first, long long second)
+FEL_INLINE float antialias_distance_gradient(const struct antialias_args *a,
+                                             const struct antialias_pair *pair, long long first,
+                                             long long second)
 {
-    const long long front = pair->front_is_second ? second : first, other = pair->front_is_second ? first : second;
+    const long long front = pair->front_is_second ? second : first,
+                    other = pair->front_is_second ? first : second;
     const float *cf = a->color + front * a->channels, *co = a->color + other * a->channels;
     const float *gf = a->grad_out + front * a->channels, *go = a->grad_out + other * a->channels;
     const float to_front = pair->distance < 0.5F ? 1.0F : pair->distance > 0.5F ? 0.0F : 0.5F;
@@ -276,19 +284,22 @@ FEL_INLINE bool topology_edge(const struct topology_args *t, long long half_edge
     return true;
 }
 
-FEL_INLINE unsigned long long topology_mix(unsigned long long x) /* SplitMix64's finaliser (Steele et al., 2014) */
+FEL_INLINE unsigned long long
+topology_mix(unsigned long long x) /* SplitMix64's finaliser (Steele et al., 2014) */
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
 }
 
-FEL_INLINE unsigned long long topology_slot(const struct topology_args *t, int low, int high, unsigned long long probe)
+FEL_INLINE unsigned long long topology_slot(const struct topology_args *t, int low, int high,
+                                            unsigned long long probe)
 {
     const unsigned long long mixed = topology_mix((unsigned long long)(unsigned)low << 32 | (unsigned)high);
     if (probe < TOPOLOGY_NEAR)
         return ((unsigned long long)(unsigned)low * 8 + ((mixed + probe) & 7)) & t->mask;
-    return ((mixed >> 3) + (probe - TOPOLOGY_NEAR) * ((mixed >> 35) | 1)) & t->mask; /* odd step: visits every slot */
+    return ((mixed >> 3) + (probe - TOPOLOGY_NEAR) * ((mixed >> 35) | 1)) &
+           t->mask; /* odd step: visits every slot */
 }
 
 FEL_INLINE unsigned slot_claim(unsigned *slot, unsigned value) /* what was there; TOPOLOGY_NONE: claimed */
@@ -360,10 +371,7 @@ struct weld_args {
     long long vertex_count;
 };
 
-FEL_INLINE unsigned weld_bits(float f)
-{
-    return float_bits(f == 0.0F ? 0.0F : f);
-}
+FEL_INLINE unsigned weld_bits(float f) { return float_bits(f == 0.0F ? 0.0F : f); }
 
 FEL_INLINE unsigned long long weld_slot(const struct weld_args *w, long long v, unsigned long long probe)
 {
@@ -393,9 +401,9 @@ FEL_INLINE void weld_enter(const struct weld_args *w, long long v)
 #ifdef __CUDACC__
         atomicMin(slot, (unsigned)v);
 #else
-        while ((unsigned)v < seen && !atomic_compare_exchange_weak_explicit((_Atomic unsigned *)slot, &seen, (unsigned)v,
-                                                                            memory_order_relaxed,
-                                                                            memory_order_relaxed)) {
+        while ((unsigned)v < seen &&
+               !atomic_compare_exchange_weak_explicit((_Atomic unsigned *)slot, &seen, (unsigned)v,
+                                                      memory_order_relaxed, memory_order_relaxed)) {
         }
 #endif
         return;

@@ -13,7 +13,10 @@ static size_t interpolate_rules(const struct interpolate_tensors *t, struct tens
     size_t count = 0;
     const int rank = t->attributes ? t->attributes->ndim : 3;
     const bool one = rank == 3 && t->attributes && t->attributes->shape[0] == 1;
-    rules[count++] = (struct tensor_rule){"attributes", t->attributes, F32, rank == 2 ? "v a" : one ? "1 v a" : "n v a"};
+    rules[count++] = (struct tensor_rule){"attributes", t->attributes, F32,
+                                          rank == 2 ? "v a"
+                                          : one     ? "1 v a"
+                                                    : "n v a"};
     rules[count++] = (struct tensor_rule){"rast", t->rast, F32, "n h w 4"};
     rules[count++] = (struct tensor_rule){"triangles", t->triangles, I32, "f 3"};
     rules[count++] = (struct tensor_rule){t->out_name, t->out, F32, "n h w a"};
@@ -26,21 +29,24 @@ static size_t interpolate_rules(const struct interpolate_tensors *t, struct tens
     return count;
 }
 
-static fel_status interpolate_read(fel_context *ctx, const struct interpolate_tensors *t, struct tensor_rule *rules,
-                                   size_t count, struct interpolate_args *args, struct dims *n)
+static fel_status interpolate_read(fel_context *ctx, const struct interpolate_tensors *t,
+                                   struct tensor_rule *rules, size_t count, struct interpolate_args *args,
+                                   struct dims *n)
 {
     if (t->out_da && !t->rast_db)
-        return status_fail(FEL_INVALID_ARGUMENT, "rast_db: expected a tensor, since %s is one, got NULL", t->out_da_name);
+        return status_fail(FEL_INVALID_ARGUMENT, "rast_db: expected a tensor, since %s is one, got NULL",
+                           t->out_da_name);
     const fel_status status = raster_expect(ctx, rules, count, n);
     if (status)
         return status;
     const int64_t selected = !t->out_da ? 0 : t->selected ? n->of['s'] : n->of['a'];
     if (t->out_da && n->of['d'] != 2 * selected)
-        return status_fail(FEL_INVALID_SHAPE, "%s: expected float32 [n, h, w, %lld], two for each selected attribute, got %lld",
-                           t->out_da_name, (long long)(2 * selected), (long long)n->of['d']);
+        return status_fail(FEL_INVALID_SHAPE,
+                           "%s: expected float32 [n, h, w, %lld], two for each selected attribute, got %lld",
+                           t->out_da_name, 2 * (long long)selected, (long long)n->of['d']);
     if (n->of['a'] > INT32_MAX / 2 || selected > INT32_MAX / 2)
-        return status_fail(FEL_INVALID_SHAPE, "attributes: expected at most %d channels, got %lld", INT32_MAX / 2,
-                           (long long)n->of['a']);
+        return status_fail(FEL_INVALID_SHAPE, "attributes: expected at most %d channels, got %lld",
+                           INT32_MAX / 2, (long long)n->of['a']);
     const bool shared = t->attributes->ndim == 2 || t->attributes->shape[0] == 1;
     *args = (struct interpolate_args){
         .attributes = tensor_data(t->attributes),
@@ -67,13 +73,15 @@ static void interpolate_range(const void *arg, int64_t first, int64_t last)
         interpolate_pixel(args, pixel);
 }
 
-fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast, const DLTensor *triangles,
-                           const DLTensor *rast_db, const DLTensor *selected, DLTensor *out, DLTensor *out_da)
+fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,
+                           const DLTensor *triangles, const DLTensor *rast_db, const DLTensor *selected,
+                           DLTensor *out, DLTensor *out_da)
 {
-    const struct interpolate_tensors t = {attributes, rast, triangles, rast_db, selected, out, out_da, "out", "out_da"};
+    const struct interpolate_tensors t = {attributes, rast,   triangles, rast_db, selected,
+                                          out,        out_da, "out",     "out_da"};
     struct tensor_rule rules[8];
-    struct interpolate_args args;
-    struct dims n;
+    struct interpolate_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     const fel_status status = interpolate_read(ctx, &t, rules, interpolate_rules(&t, rules), &args, &n);
     if (status)
         return status;
@@ -81,8 +89,8 @@ fel_status fel_interpolate(fel_context *ctx, const DLTensor *attributes, const D
     args.out_da = out_da ? tensor_data(out_da) : NULL;
     if (!context_on_cuda(ctx))
         return pool_for(ctx, args.pixel_count, 1024, interpolate_range, &args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_interpolate", grid_1d(args.pixel_count, FLAT_BLOCK), &args,
-                         sizeof args);
+    return device_launch(ctx, &RASTER_MODULE, "raster_interpolate", grid_1d(args.pixel_count, FLAT_BLOCK),
+                         &args, sizeof args);
 }
 
 static void gradient_range(const void *arg, int64_t first, int64_t last)
@@ -102,22 +110,23 @@ static fel_status gradient_run(fel_context *ctx, const void *arg)
     if (few)
         return device_launch(ctx, &RASTER_MODULE, "raster_interpolate_backward_few",
                              tile_launch(args->width, (int)(args->image_pixels / args->width),
-                                         args->pixel_count / args->image_pixels), args,
-                             sizeof *args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_interpolate_backward", grid_1d(args->pixel_count, FLAT_BLOCK), args,
-                         sizeof *args);
+                                         args->pixel_count / args->image_pixels),
+                             args, sizeof *args);
+    return device_launch(ctx, &RASTER_MODULE, "raster_interpolate_backward",
+                         grid_1d(args->pixel_count, FLAT_BLOCK), args, sizeof *args);
 }
 
 fel_status fel_interpolate_backward(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,
-                                    const DLTensor *triangles, const DLTensor *rast_db, const DLTensor *selected,
-                                    const DLTensor *grad_out, const DLTensor *grad_out_da, unsigned flags,
-                                    DLTensor *grad_attributes, DLTensor *grad_rast, DLTensor *grad_rast_db)
+                                    const DLTensor *triangles, const DLTensor *rast_db,
+                                    const DLTensor *selected, const DLTensor *grad_out,
+                                    const DLTensor *grad_out_da, unsigned flags, DLTensor *grad_attributes,
+                                    DLTensor *grad_rast, DLTensor *grad_rast_db)
 {
-    const struct interpolate_tensors t = {attributes,  rast,       triangles,     rast_db, selected, grad_out,
-                                          grad_out_da, "grad_out", "grad_out_da"};
+    const struct interpolate_tensors t = {attributes, rast,        triangles,  rast_db,      selected,
+                                          grad_out,   grad_out_da, "grad_out", "grad_out_da"};
     struct tensor_rule rules[12];
-    struct interpolate_args args;
-    struct dims n;
+    struct interpolate_args args = {.pixel_count = 0};
+    struct dims n = {{0}};
     size_t count = interpolate_rules(&t, rules);
     if (grad_attributes)
         rules[count++] = (struct tensor_rule){"grad_attributes", grad_attributes, F32, rules[0].shape};

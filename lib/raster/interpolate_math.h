@@ -12,11 +12,11 @@ struct interpolate_args {
     const int *selected;     /* [selected_count] attributes that get derivatives; NULL: all, in order */
     float *out, *out_da;     /* [n, h, w, a], [n, h, w, 2 * selected_count] */
     const float *grad_out, *grad_out_da;
-    struct grad_sink grad;          /* to attributes */
+    struct grad_sink grad;           /* to attributes */
     float *grad_rast, *grad_rast_db; /* either may be NULL */
     long long vertex_count, face_count, pixel_count;
-    long long image_pixels;       /* h * w */
-    long long image_attributes;   /* floats between two images' attributes: v * a, or 0 when shared */
+    long long image_pixels;     /* h * w */
+    long long image_attributes; /* floats between two images' attributes: v * a, or 0 when shared */
     int attribute_count, selected_count, width;
 };
 
@@ -27,7 +27,8 @@ struct interpolate_at {
     float u, v, rest;
 };
 
-FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long pixel, struct interpolate_at *at)
+FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long pixel,
+                                 struct interpolate_at *at)
 {
     float r[4];
     int v[3];
@@ -35,7 +36,8 @@ FEL_INLINE bool interpolate_find(const struct interpolate_args *args, long long 
     const long long face = id_face(r[3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
         return false;
-    const long long base = args->image_attributes ? divide(pixel, args->image_pixels) * args->image_attributes : 0;
+    const long long base =
+        args->image_attributes ? divide(pixel, args->image_pixels) * args->image_attributes : 0;
     for (int k = 0; k < 3; k++) {
         at->offset[k] = base + (long long)v[k] * args->attribute_count;
         at->corner[k] = args->attributes + at->offset[k];
@@ -55,11 +57,11 @@ FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long
 {
     struct interpolate_at at;
     float *out = args->out + pixel * args->attribute_count;
-    float *da = args->selected_count ? args->out_da + pixel * 2 * args->selected_count : 0;
+    float *da = args->selected_count ? args->out_da + 2 * pixel * args->selected_count : 0;
     if (!interpolate_find(args, pixel, &at)) {
         for (int k = 0; k < args->attribute_count; k++)
             out[k] = 0.0F;
-        for (int k = 0; k < 2 * args->selected_count; k++)
+        for (long long k = 0; k < 2LL * args->selected_count; k++)
             da[k] = 0.0F;
         return;
     }
@@ -72,12 +74,12 @@ FEL_INLINE void interpolate_pixel(const struct interpolate_args *args, long long
     for (int k = 0; k < args->selected_count; k++) {
         const int s = interpolate_selected(args, k);
         if (s < 0) {
-            da[2 * k] = da[2 * k + 1] = 0.0F;
+            da[2LL * k] = da[2LL * k + 1] = 0.0F;
             continue;
         }
         const float d0 = at.corner[0][s] - at.corner[2][s], d1 = at.corner[1][s] - at.corner[2][s];
-        da[2 * k] = db[0] * d0 + db[2] * d1;
-        da[2 * k + 1] = db[1] * d0 + db[3] * d1;
+        da[2LL * k] = db[0] * d0 + db[2] * d1;
+        da[2LL * k + 1] = db[1] * d0 + db[3] * d1;
     }
 }
 
@@ -102,9 +104,9 @@ FEL_INLINE void interpolate_gradient(const struct interpolate_args *args, long l
         if (args->grad_out_da) {
             float db[4];
             load4(args->rast_db + 4 * pixel, db);
-            const float *gda = args->grad_out_da + pixel * 2 * args->selected_count;
+            const float *gda = args->grad_out_da + 2 * pixel * args->selected_count;
             for (int k = 0; k < args->selected_count; k++) {
-                const float gx = gda[2 * k], gy = gda[2 * k + 1];
+                const float gx = gda[2LL * k], gy = gda[2LL * k + 1];
                 const int s = interpolate_selected(args, k);
                 if (s < 0 || (gx == 0.0F && gy == 0.0F))
                     continue;

@@ -72,7 +72,8 @@ static fel_status finish_sink(fel_context *ctx, const struct sink_args *args)
 {
     if (!context_on_cuda(ctx))
         return pool_for(ctx, args->count, 1 << 14, finish_range, args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_sink_finish", grid_1d(args->count, FLAT_BLOCK), args, sizeof *args);
+    return device_launch(ctx, &RASTER_MODULE, "raster_sink_finish", grid_1d(args->count, FLAT_BLOCK), args,
+                         sizeof *args);
 }
 
 fel_status raster_accumulate(fel_context *ctx, unsigned flags, const struct sink_list *sinks,

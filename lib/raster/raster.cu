@@ -18,10 +18,7 @@
 
 #define FULL_WARP 0xffffffffu
 
-static __device__ __forceinline__ int lane_index(void)
-{
-    return threadIdx.x & 31;
-}
+static __device__ __forceinline__ int lane_index(void) { return threadIdx.x & 31; }
 
 /* Blocks of `side` columns lie along grid x, image after image: that dimension alone has no limit that a batch reaches. */
 struct block_place {
@@ -40,8 +37,8 @@ static __device__ __forceinline__ block_place block_place_of(int width, int side
 /* ---- rasterization ---- */
 
 /* A covered sample: peeling, then the key. */
-static __device__ __forceinline__ void cover_sample(const rasterize_args &a, int image, int i, int j, unsigned depth,
-                                                    long long face)
+static __device__ __forceinline__ void cover_sample(const rasterize_args &a, int image, int i, int j,
+                                                    unsigned depth, long long face)
 {
     const long long pixel = ((long long)image * a.height + i) * a.width + j; /* within the launch */
     if (a.below) {
@@ -49,7 +46,8 @@ static __device__ __forceinline__ void cover_sample(const rasterize_args &a, int
         if (depth <= a.below[first + pixel])
             return;
     }
-    atomicMin(a.keys + pixel, raster_key(depth, face)); /* its result unused: nothing waits. Reading first would */
+    atomicMin(a.keys + pixel,
+              raster_key(depth, face)); /* its result unused: nothing waits. Reading first would */
 }
 
 /* Edge functions in 32 bits: enough when no side of the triangle is longer than 127 pixels. */
@@ -64,8 +62,8 @@ static __device__ __forceinline__ bool fits32(const raster_triangle &t)
            max3(t.y[0], t.y[1], t.y[2]) - min3(t.y[0], t.y[1], t.y[2]) < 32768 - GRID;
 }
 
-static __device__ __forceinline__ bool edges32_at(const raster_triangle &t, int width, int height, int j, int i,
-                                                  edges32 &r)
+static __device__ __forceinline__ bool edges32_at(const raster_triangle &t, int width, int height, int j,
+                                                  int i, edges32 &r)
 {
     const int area = (t.x[1] - t.x[0]) * (t.y[2] - t.y[0]) - (t.x[2] - t.x[0]) * (t.y[1] - t.y[0]);
     if (area == 0)
@@ -140,7 +138,8 @@ static __device__ __forceinline__ raster_box box_cut(const raster_box &a, const 
 }
 
 /* A warp covers one tile of a triangle that is large or wide. Never inlined: raster_cover must not carry its doubles. */
-static __device__ __noinline__ void cover_tile(const rasterize_args &a, int image, long long face, int tile_j, int tile_i)
+static __device__ __noinline__ void cover_tile(const rasterize_args &a, int image, long long face, int tile_j,
+                                               int tile_i)
 {
     float p[3][4];
     raster_triangle t;
@@ -151,9 +150,11 @@ static __device__ __noinline__ void cover_tile(const rasterize_args &a, int imag
     if (kind == TRIANGLE_PLAIN) {
         tile = box_cut(tile, t.box);
         raster_edges r;
-        if (tile.j0 > tile.j1 || tile.i0 > tile.i1 || !raster_edges_at(&t, a.width, a.height, tile.j0, tile.i0, &r))
+        if (tile.j0 > tile.j1 || tile.i0 > tile.i1 ||
+            !raster_edges_at(&t, a.width, a.height, tile.j0, tile.i0, &r))
             return;
-        for (int k = 0; k < 3; k++) { /* the corner farthest inside decides whether any sample can be covered */
+        for (int k = 0; k < 3;
+             k++) { /* the corner farthest inside decides whether any sample can be covered */
             const long long dj = r.dj[k] * (tile.j1 - tile.j0), di = r.di[k] * (tile.i1 - tile.i0);
             if (r.e[k] + (dj > 0 ? dj : 0) + (di > 0 ? di : 0) < r.least[k])
                 return;
@@ -204,7 +205,8 @@ static __device__ __forceinline__ void queue_tiles(const rasterize_args &a, int 
                                                    const raster_box &box)
 {
     const int lane = lane_index();
-    const int tj0 = box.j0 / TILE, ti0 = box.i0 / TILE, across = box.j1 / TILE - tj0 + 1, up = box.i1 / TILE - ti0 + 1;
+    const int tj0 = box.j0 / TILE, ti0 = box.i0 / TILE, across = box.j1 / TILE - tj0 + 1,
+              up = box.i1 / TILE - ti0 + 1;
     const unsigned tiles = (unsigned)across * (unsigned)up;
     unsigned base = 0;
     if (lane == 0) { /* no claim on a full queue: the count must not wrap round */
@@ -219,7 +221,8 @@ static __device__ __forceinline__ void queue_tiles(const rasterize_args &a, int 
             make_uint4((unsigned)face, (unsigned)image, tj0 + k % across, ti0 + k / across);
 }
 
-extern "C" __global__ void __launch_bounds__(COVER_BLOCK, COVER_BLOCKS) raster_cover(const __grid_constant__ rasterize_args args)
+extern "C" __global__ void __launch_bounds__(COVER_BLOCK, COVER_BLOCKS)
+    raster_cover(const __grid_constant__ rasterize_args args)
 {
     const int lane = lane_index(), image = blockIdx.y, per_warp = args.faces_per_warp;
     const long long warp = (long long)blockIdx.x * (COVER_BLOCK / 32) + (threadIdx.x >> 5);
@@ -284,9 +287,11 @@ extern "C" __global__ void __launch_bounds__(COVER_BLOCK, COVER_BLOCKS) raster_c
     }
 }
 
-extern "C" __global__ void __launch_bounds__(LARGE_BLOCK) raster_large(const __grid_constant__ rasterize_args args)
+extern "C" __global__ void __launch_bounds__(LARGE_BLOCK)
+    raster_large(const __grid_constant__ rasterize_args args)
 {
-    const unsigned warps = gridDim.x * (LARGE_BLOCK / 32), warp = blockIdx.x * (LARGE_BLOCK / 32) + (threadIdx.x >> 5);
+    const unsigned warps = gridDim.x * (LARGE_BLOCK / 32),
+                   warp = blockIdx.x * (LARGE_BLOCK / 32) + (threadIdx.x >> 5);
     const unsigned claimed = args.queue_count[0];
     const unsigned count = claimed < args.queue_capacity ? claimed : args.queue_capacity;
     if (!args.queue_count[1]) {
@@ -316,7 +321,8 @@ extern "C" __global__ void __launch_bounds__(LARGE_BLOCK) raster_large(const __g
     }
 }
 
-extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK) raster_resolve(const __grid_constant__ rasterize_args args)
+extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK)
+    raster_resolve(const __grid_constant__ rasterize_args args)
 {
     const block_place at_block = block_place_of(args.width, 32);
     const int j = at_block.column + threadIdx.x, i = blockIdx.y * 8 + threadIdx.y, image = at_block.image;
@@ -380,9 +386,10 @@ static __device__ __forceinline__ float warp_sum8(const float v[8])
 static __device__ __forceinline__ void add4(float *at, float x, float y, float z, float w)
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(at)),
-                 "f"(x), "f"(y), "f"(z), "f"(w)
-                 : "memory");
+    asm volatile(
+        "red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(at)),
+        "f"(x), "f"(y), "f"(z), "f"(w)
+        : "memory");
 #else
     if (x != 0.0f)
         atomicAdd(at, x);
@@ -398,7 +405,8 @@ static __device__ __forceinline__ void add4(float *at, float x, float y, float z
 static __device__ __forceinline__ void add2(float *at, float x, float y)
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(at)), "f"(x), "f"(y)
+    asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(at)),
+                 "f"(x), "f"(y)
                  : "memory");
 #else
     atomicAdd(at, x);
@@ -449,7 +457,8 @@ extern "C" __global__ void __launch_bounds__(TILE_BLOCK, RASTERIZE_BACKWARD_BLOC
     if (!any)
         return;
     /* a face is known by its vertices; background lanes form a group of their own that is left out */
-    const unsigned long long name = ((unsigned long long)(unsigned)v[0] << 32 | (unsigned)v[1]) * 3 + (unsigned)v[2];
+    const unsigned long long name =
+        ((unsigned long long)(unsigned)v[0] << 32 | (unsigned)v[1]) * 3 + (unsigned)v[2];
     const unsigned group = __match_any_sync(FULL_WARP, some ? name : ~0ULL) & any;
     const bool alone = some && __popc(group) < GROUP_LEAST;
     if (alone)
@@ -466,14 +475,16 @@ extern "C" __global__ void __launch_bounds__(TILE_BLOCK, RASTERIZE_BACKWARD_BLOC
             eight[k] = member ? g[k / 3][k % 3] : 0.0f;
         const float sum = warp_sum8(eight), last = warp_sum(member ? g[2][2] : 0.0f);
         const int lane = lane_index();
-        const int value = lane & 3 ? 8 : lane >> 2; /* lanes 0, 4, 8 ... have one sum each, lane 1 the ninth */
+        const int value =
+            lane & 3 ? 8 : lane >> 2; /* lanes 0, 4, 8 ... have one sum each, lane 1 the ninth */
         const int corner = value / 3, component = value % 3;
         const int v0 = __shfl_sync(FULL_WARP, v[0], source), v1 = __shfl_sync(FULL_WARP, v[1], source),
                   v2 = __shfl_sync(FULL_WARP, v[2], source);
         const long long base = __shfl_sync(FULL_WARP, first, source);
         if ((lane & 3) == 0 || lane == 1) {
             const int vertex = corner == 0 ? v0 : corner == 1 ? v1 : v2;
-            atomicAdd(args.grad.sum + 4 * (base + vertex) + (component == 2 ? 3 : component), lane == 1 ? last : sum);
+            atomicAdd(args.grad.sum + 4 * (base + vertex) + (component == 2 ? 3 : component),
+                      lane == 1 ? last : sum);
         }
     }
 }
@@ -508,7 +519,8 @@ template <int A> static __device__ __forceinline__ void store_row(float *at, con
 }
 
 /* All attributes, and derivatives of all or none. */
-template <int A> static __device__ __forceinline__ void interpolate_few(const interpolate_args &args, long long pixel)
+template <int A>
+static __device__ __forceinline__ void interpolate_few(const interpolate_args &args, long long pixel)
 {
     interpolate_at at;
     float out[A];
@@ -550,16 +562,19 @@ template <int A> static __device__ __forceinline__ void interpolate_few(const in
     } else {
 #pragma unroll
         for (int k = 0; k < A; k++)
-            *reinterpret_cast<float2 *>(args.out_da + pixel * 2 * A + 2 * k) = make_float2(da[2 * k], da[2 * k + 1]);
+            *reinterpret_cast<float2 *>(args.out_da + pixel * 2 * A + 2 * k) =
+                make_float2(da[2 * k], da[2 * k + 1]);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_interpolate(const __grid_constant__ interpolate_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_interpolate(const __grid_constant__ interpolate_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (pixel >= args.pixel_count)
         return;
-    const bool plain = !args.selected && (args.selected_count == 0 || args.selected_count == args.attribute_count);
+    const bool plain =
+        !args.selected && (args.selected_count == 0 || args.selected_count == args.attribute_count);
     switch (plain ? args.attribute_count : 0) {
     case 1:
         interpolate_few<1>(args, pixel);
@@ -588,7 +603,8 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
 
 /* Gradients to A attributes (derivatives of all or none), with sums over the lanes that see the same face. */
 template <int A>
-static __device__ __forceinline__ void interpolate_backward_few(const interpolate_args &args, const tiled_pixel &p)
+static __device__ __forceinline__ void interpolate_backward_few(const interpolate_args &args,
+                                                                const tiled_pixel &p)
 {
     interpolate_at at;
     float share[3][A], gu = 0.0f, gv = 0.0f, gdb[4] = {0, 0, 0, 0};
@@ -616,7 +632,8 @@ static __device__ __forceinline__ void interpolate_backward_few(const interpolat
             load4(args.rast_db + 4 * p.pixel, db);
 #pragma unroll
             for (int k = 0; k < A; k++) {
-                const float2 d = *reinterpret_cast<const float2 *>(args.grad_out_da + p.pixel * 2 * A + 2 * k);
+                const float2 d =
+                    *reinterpret_cast<const float2 *>(args.grad_out_da + p.pixel * 2 * A + 2 * k);
                 if (d.x == 0.0f && d.y == 0.0f)
                     continue;
                 const float d0 = a[0][k] - a[2][k], d1 = a[1][k] - a[2][k];
@@ -637,7 +654,8 @@ static __device__ __forceinline__ void interpolate_backward_few(const interpolat
     const unsigned any = __ballot_sync(FULL_WARP, some);
     if (!any)
         return;
-    const long long o0 = some ? at.offset[0] : -1, o1 = some ? at.offset[1] : -1, o2 = some ? at.offset[2] : -1;
+    const long long o0 = some ? at.offset[0] : -1, o1 = some ? at.offset[1] : -1,
+                    o2 = some ? at.offset[2] : -1;
     const unsigned group = __match_any_sync(FULL_WARP, o0) & __match_any_sync(FULL_WARP, o1) &
                            __match_any_sync(FULL_WARP, o2) & any;
     const bool alone = some && __popc(group) < GROUP_LEAST;
@@ -714,7 +732,8 @@ struct flat_taps {
 };
 
 template <int C>
-static __device__ __forceinline__ flat_taps flat_taps_at(const texture_args &args, float s, float t, int w, int h)
+static __device__ __forceinline__ flat_taps flat_taps_at(const texture_args &args, float s, float t, int w,
+                                                         int h)
 {
     flat_taps taps;
     taps.slope_x = (float)w, taps.slope_y = (float)h;
@@ -769,19 +788,22 @@ static __device__ __forceinline__ void fetch_taps(const flat_taps &taps, const f
     }
 }
 
-template <int C> static __device__ __forceinline__ float tap_sum(const flat_taps &taps, const float tap[4][C], int c)
+template <int C>
+static __device__ __forceinline__ float tap_sum(const flat_taps &taps, const float tap[4][C], int c)
 {
     return taps.weight[0] * tap[0][c] + taps.weight[1] * tap[1][c] + taps.weight[2] * tap[2][c] +
            taps.weight[3] * tap[3][c];
 }
 
 /* The image's texels in a level. */
-template <int C> static __device__ __forceinline__ long long flat_image(const texture_args &args, int image, int level)
+template <int C>
+static __device__ __forceinline__ long long flat_image(const texture_args &args, int image, int level)
 {
     return args.shared ? 0 : (long long)image * args.level[level].width * args.level[level].height * C;
 }
 
-template <int C> static __device__ __forceinline__ void texture_few(const texture_args &args, const tiled_pixel &pixel)
+template <int C>
+static __device__ __forceinline__ void texture_few(const texture_args &args, const tiled_pixel &pixel)
 {
     const float2 uv = *reinterpret_cast<const float2 *>(args.uv + 2 * pixel.pixel);
     const texture_place p = {uv.x, uv.y, 0, 0.0f, 0.0f, 0.0f};
@@ -811,14 +833,16 @@ template <int C> static __device__ __forceinline__ void texture_few(const textur
     store_row<C>(args.out + pixel.pixel * C, out);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture(const __grid_constant__ texture_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_texture(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (pixel < args.pixel_count)
         texture_pixel(&args, pixel);
 }
 
-extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BLOCKS) raster_texture_flat(const __grid_constant__ texture_args args)
+extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BLOCKS)
+    raster_texture_flat(const __grid_constant__ texture_args args)
 {
     const tiled_pixel at = tiled_pixel_of(args.width, (int)(args.image_pixels / args.width));
     if (!at.inside)
@@ -861,9 +885,9 @@ template <int C> static __device__ __forceinline__ void add_texel(float *at, int
  * to the lane on its right, and its upper two to the lane above, where those have the same ones as left or lower two.
  * That leaves one addition a pixel instead of four where texels and pixels are of a size. */
 template <int C>
-static __device__ __forceinline__ float taps_backward(const texture_args &args, const flat_taps &taps, int level,
-                                                      long long image, const float g[C], float share, bool live,
-                                                      float *gs, float *gt)
+static __device__ __forceinline__ float taps_backward(const texture_args &args, const flat_taps &taps,
+                                                      int level, long long image, const float g[C],
+                                                      float share, bool live, float *gs, float *gt)
 {
     const texture_level &l = args.level[level];
     float tap[4][C], value = 0.0f;
@@ -878,7 +902,8 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
                    ((1.0f - taps.fx) * (tap[2][c] - tap[0][c]) + taps.fx * (tap[3][c] - tap[1][c]));
         }
     }
-    if (!__any_sync(FULL_WARP, live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
+    if (!__any_sync(FULL_WARP,
+                    live && l.grad.sum)) /* lanes can be at different levels, some without a gradient */
         return value;
     const int lane = lane_index();
     live = live && l.grad.sum;
@@ -897,7 +922,9 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
     const int first0 = __shfl_sync(FULL_WARP, at[0], source), first3 = __shfl_sync(FULL_WARP, at[3], source);
     const int first_level = __shfl_sync(FULL_WARP, mine, source);
     const bool same = at[0] == first0 && at[3] == first3 && mine == first_level;
-    if (__all_sync(FULL_WARP, same || !live)) { /* background, or a texture seen large: or all would wait for one address */
+    if (__all_sync(FULL_WARP,
+                   same ||
+                       !live)) { /* background, or a texture seen large: or all would wait for one address */
 #pragma unroll
         for (int k = 0; k < 4; k++) {
 #pragma unroll
@@ -935,7 +962,8 @@ static __device__ __forceinline__ float taps_backward(const texture_args &args, 
 }
 
 template <int C>
-static __device__ __forceinline__ void texture_backward_few(const texture_args &args, const tiled_pixel &pixel)
+static __device__ __forceinline__ void texture_backward_few(const texture_args &args,
+                                                            const tiled_pixel &pixel)
 {
     float g[C];
     texture_place p = {0.0f, 0.0f, 0, 0.0f, 0.0f, 0.0f};
@@ -954,14 +982,15 @@ static __device__ __forceinline__ void texture_backward_few(const texture_args &
             lod = texture_lod_of(&args, &p, pixel.pixel, 0);
         const flat_taps t0 =
             flat_taps_at<C>(args, p.s, p.t, args.level[lod.level0].width, args.level[lod.level0].height);
-        const float v0 = taps_backward<C>(args, t0, lod.level0, flat_image<C>(args, pixel.image, lod.level0), g,
-                                          1.0f - lod.fraction, live, &gs, &gt);
+        const float v0 = taps_backward<C>(args, t0, lod.level0, flat_image<C>(args, pixel.image, lod.level0),
+                                          g, 1.0f - lod.fraction, live, &gs, &gt);
         const bool two = live && lod.level1 != lod.level0;
         if (__any_sync(FULL_WARP, two)) {
             const flat_taps t1 =
                 flat_taps_at<C>(args, p.s, p.t, args.level[lod.level1].width, args.level[lod.level1].height);
-            const float v1 = taps_backward<C>(args, t1, lod.level1, flat_image<C>(args, pixel.image, lod.level1), g,
-                                              lod.fraction, two, &gs, &gt);
+            const float v1 =
+                taps_backward<C>(args, t1, lod.level1, flat_image<C>(args, pixel.image, lod.level1), g,
+                                 lod.fraction, two, &gs, &gt);
             glevel = two ? v1 - v0 : 0.0f;
         }
     }
@@ -972,7 +1001,8 @@ static __device__ __forceinline__ void texture_backward_few(const texture_args &
     texture_gradient_finish(&args, &p, &lod, pixel.pixel, gs, gt, glevel, 0);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_texture_backward(const __grid_constant__ texture_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_texture_backward(const __grid_constant__ texture_args args)
 {
     const long long pixel = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (pixel < args.pixel_count)
@@ -1000,7 +1030,8 @@ extern "C" __global__ void __launch_bounds__(TILE_BLOCK, TEXTURE_BACKWARD_BLOCKS
 }
 
 /* Up to six mip levels at once: a block takes 64 x 64 texels of the finest and keeps what lies between in shared memory. */
-extern "C" __global__ void __launch_bounds__(MIP_BLOCK) raster_mips(const __grid_constant__ mip_stack_args args)
+extern "C" __global__ void __launch_bounds__(MIP_BLOCK)
+    raster_mips(const __grid_constant__ mip_stack_args args)
 {
     __shared__ float tile[2][32 * 32 * MIP_CHANNELS];
     const int c0 = (int)(blockIdx.z % args.channel_groups) * MIP_CHANNELS;
@@ -1016,7 +1047,8 @@ extern "C" __global__ void __launch_bounds__(MIP_BLOCK) raster_mips(const __grid
             const int x = n & (side - 1), y = n >> (5 - k);
             if (x_first + x >= cw || y_first + y >= ch)
                 continue;
-            const int x0 = w > 1 ? 2 * x : 0, x1 = w > 1 ? x0 + 1 : 0, y0 = h > 1 ? 2 * y : 0, y1 = h > 1 ? y0 + 1 : 0;
+            const int x0 = w > 1 ? 2 * x : 0, x1 = w > 1 ? x0 + 1 : 0, y0 = h > 1 ? 2 * y : 0,
+                      y1 = h > 1 ? y0 + 1 : 0;
             const float *corner[4];
             if (k == 0) {
                 const int bx = blockIdx.x * 64, by = blockIdx.y * 64;
@@ -1026,8 +1058,10 @@ extern "C" __global__ void __launch_bounds__(MIP_BLOCK) raster_mips(const __grid
                 corner[2] = row1 + x0 * args.channels, corner[3] = row1 + x1 * args.channels;
             } else {
                 const int stride = 2 * side;
-                corner[0] = finer + (y0 * stride + x0) * MIP_CHANNELS, corner[1] = finer + (y0 * stride + x1) * MIP_CHANNELS;
-                corner[2] = finer + (y1 * stride + x0) * MIP_CHANNELS, corner[3] = finer + (y1 * stride + x1) * MIP_CHANNELS;
+                corner[0] = finer + (y0 * stride + x0) * MIP_CHANNELS,
+                corner[1] = finer + (y0 * stride + x1) * MIP_CHANNELS;
+                corner[2] = finer + (y1 * stride + x0) * MIP_CHANNELS,
+                corner[3] = finer + (y1 * stride + x1) * MIP_CHANNELS;
             }
             float *out = args.level[k] + ((image * ch + y_first + y) * cw + x_first + x) * args.channels + c0;
 #pragma unroll
@@ -1045,7 +1079,8 @@ extern "C" __global__ void __launch_bounds__(MIP_BLOCK) raster_mips(const __grid
 }
 
 /* Gradients of all levels into the base's: a thread takes 2 x 2 texels, whose coarser texels are the same. */
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(const __grid_constant__ mip_fold_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_mips_backward(const __grid_constant__ mip_fold_args args)
 {
     const int cw = (args.width + 1) / 2, ch = (args.height + 1) / 2;
     const long long n = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
@@ -1062,17 +1097,20 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_mips_backward(co
             w = w > 1 ? w / 2 : 1, h = h > 1 ? h / 2 : 1;
             const int kx = x >> k, ky = y >> k; /* a side that has reached 1 has index 0 from there on */
             const float *from =
-                args.level[k] + ((image * h + (ky < h ? ky : h - 1)) * w + (kx < w ? kx : w - 1)) * args.stride + c;
+                args.level[k] +
+                ((image * h + (ky < h ? ky : h - 1)) * w + (kx < w ? kx : w - 1)) * args.stride + c;
             if (args.stride == 4) {
                 float v[4];
                 load4(from, v);
-                shared[0] += share * v[0], shared[1] += share * v[1], shared[2] += share * v[2], shared[3] += share * v[3];
+                shared[0] += share * v[0], shared[1] += share * v[1], shared[2] += share * v[2],
+                    shared[3] += share * v[3];
             } else {
                 for (int m = 0; m < 4 && c + m < args.channels; m++)
                     shared[m] += share * from[m];
             }
         }
-        if (args.channels == 3 && args.stride == 4 && args.width % 2 == 0) { /* two texels' six floats in three stores */
+        if (args.channels == 3 && args.stride == 4 &&
+            args.width % 2 == 0) { /* two texels' six floats in three stores */
             for (int by = 2 * y; by < 2 * y + 2 && by < args.height; by++) {
                 const long long texel = (image * args.height + by) * args.width + 2 * x;
                 float p[4], q[4];
@@ -1106,7 +1144,8 @@ struct pair_tile {
     float id[PAIR_SIDE + 2][PAIR_SIDE + 3]; /* rows and columns -1 .. 32 of the block's pixels */
     float right[PAIR_SIDE][PAIR_SIDE + 1];  /* blend of (row, column - 1) and (row, column) */
     float upper[PAIR_SIDE + 1][PAIR_SIDE];  /* blend of (row - 1, column) and (row, column) */
-    unsigned short list[2 * PAIR_SIDE * (PAIR_SIDE + 1)]; /* (row + 1) << 8 | (column + 1) << 1 | vertical, of the first */
+    unsigned short list[2 * PAIR_SIDE *
+                        (PAIR_SIDE + 1)]; /* (row + 1) << 8 | (column + 1) << 1 | vertical, of the first */
     unsigned listed;
 };
 
@@ -1124,8 +1163,8 @@ static __device__ __forceinline__ void list_pair(pair_tile &tile, int row, int c
 }
 
 /* The blends around every pixel of the block. With `gradients`, pairs that the block owns add theirs to the positions. */
-static __device__ __forceinline__ void examine_tile(const antialias_args &a, pair_tile &tile, const block_place &block,
-                                                    bool gradients)
+static __device__ __forceinline__ void examine_tile(const antialias_args &a, pair_tile &tile,
+                                                    const block_place &block, bool gradients)
 {
     const int tx = threadIdx.x, ty = threadIdx.y, n = ty * 32 + tx;
     const int image = block.image, j_first = block.column, i_first = blockIdx.y * PAIR_SIDE;
@@ -1133,7 +1172,8 @@ static __device__ __forceinline__ void examine_tile(const antialias_args &a, pai
     if (n == 0)
         tile.listed = 0;
     for (int k = n; k < (PAIR_SIDE + 2) * (PAIR_SIDE + 2); k += PIXEL_BLOCK) {
-        const int row = k / (PAIR_SIDE + 2), column = k - row * (PAIR_SIDE + 2), i = i_first + row - 1, j = j_first + column - 1;
+        const int row = k / (PAIR_SIDE + 2), column = k - row * (PAIR_SIDE + 2), i = i_first + row - 1,
+                  j = j_first + column - 1;
         const bool inside = i >= 0 && i < a.height && j >= 0 && j < a.width;
         tile.id[row][column] = inside ? a.rast[4 * (base + (long long)i * a.width + j) + 3] : -1.0f;
     }
@@ -1151,7 +1191,8 @@ static __device__ __forceinline__ void examine_tile(const antialias_args &a, pai
     const unsigned listed = tile.listed;
     for (unsigned k = n; k < listed; k += PIXEL_BLOCK) {
         const unsigned entry = tile.list[k];
-        const int row = (int)(entry >> 8) - 1, column = (int)(entry >> 1 & 127) - 1, vertical = (int)(entry & 1);
+        const int row = (int)(entry >> 8) - 1, column = (int)(entry >> 1 & 127) - 1,
+                  vertical = (int)(entry & 1);
         const int i = i_first + row, j = j_first + column;
         const long long first = base + (long long)i * a.width + j, second = first + (vertical ? a.width : 1);
         const antialias_pair pair = antialias_examine(&a, first, second, i, j, image, vertical);
@@ -1167,22 +1208,24 @@ static __device__ __forceinline__ void examine_tile(const antialias_args &a, pai
 
 static __device__ __forceinline__ antialias_shares shares_at(const pair_tile &tile, int row, int column)
 {
-    const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1], tile.upper[row][column],
-                                     tile.upper[row + 1][column]};
+    const antialias_shares shares = {tile.right[row][column], tile.right[row][column + 1],
+                                     tile.upper[row][column], tile.upper[row + 1][column]};
     return shares;
 }
 
-static __device__ __forceinline__ float blend_one(const float *from, int channels, long long row, antialias_shares shares,
-                                                  bool gradient)
+static __device__ __forceinline__ float blend_one(const float *from, int channels, long long row,
+                                                  antialias_shares shares, bool gradient)
 {
-    return gradient ? antialias_blend_gradient(from, channels, row, shares) : antialias_blend(from, channels, row, shares);
+    return gradient ? antialias_blend_gradient(from, channels, row, shares)
+                    : antialias_blend(from, channels, row, shares);
 }
 
 /* Four pixels of a row a thread, as C vectors of 16 bytes: most of them are copied as they are. The width is a multiple of
  * four. */
 template <int C>
-static __device__ __forceinline__ void blend_quads(const antialias_args &a, const pair_tile &tile, const block_place &block,
-                                                   const float *from, float *to, bool gradient)
+static __device__ __forceinline__ void blend_quads(const antialias_args &a, const pair_tile &tile,
+                                                   const block_place &block, const float *from, float *to,
+                                                   bool gradient)
 {
     const int n = threadIdx.y * 32 + threadIdx.x, row = n >> 3, column = (n & 7) * 4;
     const int i = blockIdx.y * PAIR_SIDE + row, j = block.column + column;
@@ -1207,8 +1250,9 @@ static __device__ __forceinline__ void blend_quads(const antialias_args &a, cons
         store4(to + start + 4 * k, v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
 }
 
-static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile, const block_place &block,
-                                                  const float *from, float *to, bool gradient)
+static __device__ __forceinline__ void blend_tile(const antialias_args &a, const pair_tile &tile,
+                                                  const block_place &block, const float *from, float *to,
+                                                  bool gradient)
 {
     switch (a.width % 4 ? 0 : a.channels) {
     case 1:
@@ -1232,11 +1276,13 @@ static __device__ __forceinline__ void blend_tile(const antialias_args &a, const
         const antialias_shares shares = shares_at(tile, row, threadIdx.x);
         const long long start = (((long long)block.image * a.height + i) * a.width + j) * a.channels;
         for (int c = 0; c < a.channels; c++)
-            to[start + c] = blend_one(from + start + c, a.channels, (long long)a.width * a.channels, shares, gradient);
+            to[start + c] =
+                blend_one(from + start + c, a.channels, (long long)a.width * a.channels, shares, gradient);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4) raster_antialias(const __grid_constant__ antialias_args args)
+extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
+    raster_antialias(const __grid_constant__ antialias_args args)
 {
     __shared__ pair_tile tile;
     const block_place block = block_place_of(args.width, PAIR_SIDE);
@@ -1254,28 +1300,32 @@ extern "C" __global__ void __launch_bounds__(PIXEL_BLOCK, 4)
         blend_tile(args, tile, block, args.grad_out, args.grad_color, true);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_enter(const __grid_constant__ topology_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_topology_enter(const __grid_constant__ topology_args args)
 {
     const long long h = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (h < 3 * args.face_count)
         topology_enter(&args, h);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_topology_close(const __grid_constant__ topology_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_topology_close(const __grid_constant__ topology_args args)
 {
     const long long h = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (h < 3 * args.face_count)
         topology_close(&args, h);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_weld_enter(const __grid_constant__ weld_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_weld_enter(const __grid_constant__ weld_args args)
 {
     const long long v = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (v < args.vertex_count)
         weld_enter(&args, v);
 }
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_weld_read(const __grid_constant__ weld_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_weld_read(const __grid_constant__ weld_args args)
 {
     const long long v = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (v < args.vertex_count)
@@ -1284,7 +1334,8 @@ extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_weld_read(const 
 
 /* ---- deterministic sums ---- */
 
-extern "C" __global__ void __launch_bounds__(FLAT_BLOCK) raster_sink_finish(const __grid_constant__ sink_args args)
+extern "C" __global__ void __launch_bounds__(FLAT_BLOCK)
+    raster_sink_finish(const __grid_constant__ sink_args args)
 {
     const long long k = (long long)blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (k < args.count)

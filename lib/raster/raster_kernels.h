@@ -6,19 +6,19 @@
 #include "raster_math.h"
 
 enum {
-    FLAT_BLOCK = 256,   /* one thread an item */
+    FLAT_BLOCK = 256, /* one thread an item */
     COVER_BLOCK = 128,
-    COVER_BLOCKS = 8,   /* of them on a multiprocessor, which caps registers; likewise below */
+    COVER_BLOCKS = 8, /* of them on a multiprocessor, which caps registers; likewise below */
     LARGE_BLOCK = 128,
-    PIXEL_BLOCK = 256,  /* 32 x 8 threads, a pixel each; four in antialiasing, 32 x 32 pixels */
-    TILE_BLOCK = 256,   /* 16 x 16 pixels, 8 x 4 a warp */
+    PIXEL_BLOCK = 256, /* 32 x 8 threads, a pixel each; four in antialiasing, 32 x 32 pixels */
+    TILE_BLOCK = 256,  /* 16 x 16 pixels, 8 x 4 a warp */
     TEXTURE_BLOCKS = 8,
     TEXTURE_BACKWARD_BLOCKS = 4,
     RASTERIZE_BACKWARD_BLOCKS = 5,
     MIP_BLOCK = 256,
-    MIP_CHANNELS = 4,   /* channels that a block of raster_mips takes */
-    MIP_LEVELS = 6,     /* and levels */
-    GROUP_LEAST = 3,    /* lanes with the same face from which summing them first pays */
+    MIP_CHANNELS = 4, /* channels that a block of raster_mips takes */
+    MIP_LEVELS = 6,   /* and levels */
+    GROUP_LEAST = 3,  /* lanes with the same face from which summing them first pays */
 };
 
 struct fill_args {

@@ -46,10 +46,7 @@ FEL_INLINE float bits_float(unsigned bits)
 #endif
 }
 
-FEL_INLINE bool is_finite(float value)
-{
-    return (float_bits(value) & 0x7f800000U) != 0x7f800000U;
-}
+FEL_INLINE bool is_finite(float value) { return (float_bits(value) & 0x7f800000U) != 0x7f800000U; }
 
 /* A product and a sum that no compiler may fuse. */
 FEL_INLINE float mul_rn(float a, float b)
@@ -111,9 +108,9 @@ FEL_INLINE int round_to_int(float value)
 /* ---- triangle ids in a float channel: the face index plus one; above 2^24 the bits go on counting ---- */
 
 enum {
-    ID_EXACT = 1 << 24,      /* up to here a float holds every integer */
-    ID_BITS = 0x4a800000,    /* bits of 2^24 as float, less 2^24, so that id 2^24 has both codings alike */
-    ID_LAST = 889192447      /* the id whose bits are those of the largest finite float */
+    ID_EXACT = 1 << 24,   /* up to here a float holds every integer */
+    ID_BITS = 0x4a800000, /* bits of 2^24 as float, less 2^24, so that id 2^24 has both codings alike */
+    ID_LAST = 889192447   /* the id whose bits are those of the largest finite float */
 };
 
 FEL_INLINE float id_encode(unsigned id)
@@ -248,7 +245,8 @@ FEL_INLINE struct ndc ndc_of(int index, int size)
 {
     struct ndc c;
 #ifdef __CUDACC__
-    const float numerator = (float)(2 * index + 1 - size), denominator = (float)size, inverse = 1.0F / denominator;
+    const float numerator = (float)(2 * index + 1 - size), denominator = (float)size,
+                inverse = 1.0F / denominator;
     c.value = numerator * inverse; /* need not be rounded right: the rest makes up for it */
     c.rest = __fmaf_rn(-c.value, denominator, numerator) * inverse;
 #else
@@ -267,10 +265,7 @@ FEL_INLINE float ndc_offset(float coordinate, float w, struct ndc c)
 #endif
 }
 
-FEL_INLINE float ndc_float(struct ndc c)
-{
-    return (float)c.value;
-}
+FEL_INLINE float ndc_float(struct ndc c) { return (float)c.value; }
 
 /* a / b for 0 <= a, 0 < b: 32-bit division where it will do, as GPUs take some 70 instructions for a 64-bit one. */
 FEL_INLINE long long divide(long long a, long long b)
@@ -284,7 +279,8 @@ FEL_INLINE bool face_vertices(const int *triangles, long long face, long long ve
     v[0] = triangles[3 * face];
     v[1] = triangles[3 * face + 1];
     v[2] = triangles[3 * face + 2];
-    return v[0] >= 0 && v[0] < vertex_count && v[1] >= 0 && v[1] < vertex_count && v[2] >= 0 && v[2] < vertex_count;
+    return v[0] >= 0 && v[0] < vertex_count && v[1] >= 0 && v[1] < vertex_count && v[2] >= 0 &&
+           v[2] < vertex_count;
 }
 
 FEL_INLINE void load4(const float *at, float out[4])

@@ -33,10 +33,7 @@ static void cover_sample(const struct rasterize_args *a, long long pixel, unsign
     atomic_lower(a->keys + pixel, raster_key(depth, face));
 }
 
-static long long floor_div(long long a, long long b) /* b > 0 */
-{
-    return a / b - (a % b < 0);
-}
+static long long floor_div(long long a, long long b) /* b > 0 */ { return a / b - (a % b < 0); }
 
 /* Columns of a row, counted from the one where e holds, at which every edge function is at least its least. */
 static void covered_span(const long long e[3], const struct raster_edges *r, int *first, int *last)
@@ -58,8 +55,8 @@ static void covered_span(const long long e[3], const struct raster_edges *r, int
     *last = (int)(high > -1 ? high : -1);
 }
 
-static void cover_plain(const struct rasterize_args *a, int image, long long face, const struct raster_triangle *t,
-                        const struct raster_box *box)
+static void cover_plain(const struct rasterize_args *a, int image, long long face,
+                        const struct raster_triangle *t, const struct raster_box *box)
 {
     struct raster_edges r;
     if (!raster_edges_at(t, a->width, a->height, box->j0, box->i0, &r))
@@ -73,8 +70,8 @@ static void cover_plain(const struct rasterize_args *a, int image, long long fac
             covered_span(e, &r, &first, &last);
             for (int j = first; j <= last; j++) {
                 unsigned depth;
-                if (plain_depth((float)(e[0] + j * r.dj[0]), (float)(e[1] + j * r.dj[1]), r.inverse_area, r.z2, r.z02,
-                                r.z12, t->clipped, &depth))
+                if (plain_depth((float)(e[0] + j * r.dj[0]), (float)(e[1] + j * r.dj[1]), r.inverse_area,
+                                r.z2, r.z02, r.z12, t->clipped, &depth))
                     cover_sample(a, row + j, depth, face);
             }
             continue;
@@ -104,7 +101,8 @@ static void cover_wide(const struct rasterize_args *a, int image, long long face
 }
 
 /* Draws rows first .. last of a face's box; the whole box when the caller has not cut it. */
-static void cover_face(struct cover_job *job, int image, long long face, int defer, int first_row, int last_row)
+static void cover_face(struct cover_job *job, int image, long long face, int defer, int first_row,
+                       int last_row)
 {
     const struct rasterize_args *a = job->args;
     float p[3][4];
@@ -122,7 +120,8 @@ static void cover_face(struct cover_job *job, int image, long long face, int def
             job->large[slot] = (struct large_face){face, image};
             return;
         }
-        atomic_store_explicit(&job->large_count, LARGE_CAPACITY, memory_order_relaxed); /* full: drawn here and now */
+        atomic_store_explicit(&job->large_count, LARGE_CAPACITY,
+                              memory_order_relaxed); /* full: drawn here and now */
     }
     if (!defer) {
         t.box.i0 = t.box.i0 > first_row ? t.box.i0 : first_row;
@@ -213,16 +212,17 @@ static fel_status rasterize_cuda(fel_context *ctx, struct rasterize_args *args)
         faces = args->ranges[k][1] > faces ? args->ranges[k][1] : faces;
     deal_faces(args, faces);
     const int64_t faces_per_block = (int64_t)args->faces_per_warp * (COVER_BLOCK / 32);
-    const struct launch cover = {.grid = {(unsigned)((faces + faces_per_block - 1) / faces_per_block),
-                                          (unsigned)args->image_count, 1},
-                                 .block = {COVER_BLOCK, 1, 1}};
+    const struct launch cover = {
+        .grid = {(unsigned)((faces + faces_per_block - 1) / faces_per_block), (unsigned)args->image_count, 1},
+        .block = {COVER_BLOCK, 1, 1}};
     const struct launch large = {.grid = {LARGE_GRID, 1, 1}, .block = {LARGE_BLOCK, 1, 1}};
     fel_status status = device_launch(ctx, &RASTER_MODULE, "raster_cover", cover, args, sizeof *args);
     if (!status)
         status = device_launch(ctx, &RASTER_MODULE, "raster_large", large, args, sizeof *args);
     if (!status)
-        status = device_launch(ctx, &RASTER_MODULE, "raster_resolve",
-                               pixel_launch(args->width, args->height, args->image_count), args, sizeof *args);
+        status =
+            device_launch(ctx, &RASTER_MODULE, "raster_resolve",
+                          pixel_launch(args->width, args->height, args->image_count), args, sizeof *args);
     return status;
 }
 
@@ -236,12 +236,13 @@ static fel_status check_ranges(const DLTensor *ranges, int64_t n)
     if (ranges->device.device_type != kDLCPU)
         return status_fail(FEL_WRONG_DEVICE, "ranges: expected host memory");
     if (!shaped)
-        return status_fail(FEL_INVALID_SHAPE, "ranges: expected int32 [%lld, 2], one row for each image of rast",
-                           (long long)n);
+        return status_fail(FEL_INVALID_SHAPE,
+                           "ranges: expected int32 [%lld, 2], one row for each image of rast", (long long)n);
     const int *r = tensor_data(ranges);
     for (int64_t k = 0; k < n; k++)
         if (r[2 * k] < 0 || r[2 * k + 1] < 0)
-            return status_fail(FEL_INVALID_ARGUMENT, "ranges: expected first and count of at least 0, got %d and %d in row %lld",
+            return status_fail(FEL_INVALID_ARGUMENT,
+                               "ranges: expected first and count of at least 0, got %d and %d in row %lld",
                                r[2 * k], r[2 * k + 1], (long long)k);
     return FEL_OK;
 }
@@ -272,7 +273,7 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         if (bits != 8 && bits != 4)
             return status_fail(FEL_INVALID_ARGUMENT, "subpixel_bits: expected 8 or 4, got %d", bits);
     }
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, count, &n);
     if (status)
         return status;
@@ -280,14 +281,16 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         return status_fail(FEL_INVALID_SHAPE, "rast: expected sides of at most %d, got %lld x %lld", MAX_SIDE,
                            (long long)n.of['h'], (long long)n.of['w']);
     if (n.of['f'] > ID_LAST)
-        return status_fail(FEL_INVALID_SHAPE, "triangles: expected at most %d, which is the last id a float can hold, got %lld",
+        return status_fail(FEL_INVALID_SHAPE,
+                           "triangles: expected at most %d, which is the last id a float can hold, got %lld",
                            ID_LAST, (long long)n.of['f']);
     if (ranges) {
         status = check_ranges(ranges, n.of['n']);
         if (status)
             return status;
     }
-    const int step = 1 << (8 - bits);
+    const int step = 1 << (8 - bits), place_limit = GRID_LIMIT / step;
+    const int64_t half_pixel = GRID / 2 / step;
     *images = n.of['n'];
     *args = (struct rasterize_args){
         .positions = tensor_data(positions),
@@ -301,19 +304,20 @@ static fel_status rasterize_read(fel_context *ctx, const DLTensor *positions, co
         .image_vertices = ranges ? 0 : n.of['v'],
         .width = (int)n.of['w'],
         .height = (int)n.of['h'],
-        .scale_x = (float)(n.of['w'] * (GRID / 2) / step),
-        .scale_y = (float)(n.of['h'] * (GRID / 2) / step),
-        .place_limit = (float)(GRID_LIMIT / step),
+        .scale_x = (float)(n.of['w'] * half_pixel),
+        .scale_y = (float)(n.of['h'] * half_pixel),
+        .place_limit = (float)place_limit,
         .step = step,
         .range_mode = ranges != NULL,
     };
     return FEL_OK;
 }
 
-fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles, const DLTensor *ranges,
-                         const fel_rasterize_options *options, DLTensor *rast, DLTensor *rast_db)
+fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles,
+                         const DLTensor *ranges, const fel_rasterize_options *options, DLTensor *rast,
+                         DLTensor *rast_db)
 {
-    struct rasterize_args args;
+    struct rasterize_args args = {.width = 0};
     int64_t images = 0;
     fel_status status =
         rasterize_read(ctx, positions, triangles, ranges, options, rast, rast_db, &args, &images);
@@ -344,12 +348,12 @@ fel_status fel_rasterize(fel_context *ctx, const DLTensor *positions, const DLTe
                                        .count = 2 * group * pixels,
                                        .value = 0xffffffffU,
                                        .zero = args.queue_count};
-        status = device_launch(ctx, &RASTER_MODULE, "raster_fill", grid_1d(group * pixels / 16 + 1, FLAT_BLOCK), &fill,
-                               sizeof fill);
+        status = device_launch(ctx, &RASTER_MODULE, "raster_fill",
+                               grid_1d(group * pixels / 16 + 1, FLAT_BLOCK), &fill, sizeof fill);
         if (status)
             goto done;
     } else {
-        args.keys = scratch_array(&scratch, unsigned long long, group * pixels);
+        args.keys = scratch_array(&scratch, unsigned long long, group *pixels);
         large = scratch_array(&scratch, struct large_face, LARGE_CAPACITY);
         if (!args.keys || !large)
             goto done;
@@ -401,14 +405,15 @@ static fel_status backward_run(fel_context *ctx, const void *arg)
         return FEL_OK;
     if (!context_on_cuda(ctx))
         return pool_for(ctx, args->pixel_count / args->width, 4, backward_rows, args);
-    return device_launch(ctx, &RASTER_MODULE, "raster_rasterize_backward",
-                         tile_launch(args->width, args->height,
-                                     args->pixel_count / ((int64_t)args->width * args->height)), args, sizeof *args);
+    return device_launch(
+        ctx, &RASTER_MODULE, "raster_rasterize_backward",
+        tile_launch(args->width, args->height, args->pixel_count / ((int64_t)args->width * args->height)),
+        args, sizeof *args);
 }
 
 fel_status fel_rasterize_backward(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles,
-                                  const DLTensor *rast, const DLTensor *grad_rast, const DLTensor *grad_rast_db,
-                                  unsigned flags, DLTensor *grad_positions)
+                                  const DLTensor *rast, const DLTensor *grad_rast,
+                                  const DLTensor *grad_rast_db, unsigned flags, DLTensor *grad_positions)
 {
     const bool shared = positions && positions->ndim == 2;
     struct tensor_rule rules[6] = {
@@ -419,7 +424,7 @@ fel_status fel_rasterize_backward(fel_context *ctx, const DLTensor *positions, c
         {"grad_positions", grad_positions, F32, shared ? "v 4" : "n v 4"},
         {"grad_rast_db", grad_rast_db, F32, "n h w 4"},
     };
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = raster_expect(ctx, rules, grad_rast_db ? 6 : 5, &n);
     if (status)
         return status;
@@ -437,8 +442,7 @@ fel_status fel_rasterize_backward(fel_context *ctx, const DLTensor *positions, c
         .width = (int)n.of['w'],
         .height = (int)n.of['h'],
     };
-    struct sink_list sinks = {.count = 1,
-                              .sink = {&args.grad},
-                              .elements = {4 * n.of['v'] * (shared ? 1 : n.of['n'])}};
+    struct sink_list sinks = {
+        .count = 1, .sink = {&args.grad}, .elements = {4 * n.of['v'] * (shared ? 1 : n.of['n'])}};
     return raster_accumulate(ctx, flags, &sinks, backward_run, &args);
 }

@@ -28,25 +28,25 @@ enum {
 #define STEEP_DEPTH 2.0F /* |z/w| of a vertex above which float depths would lose bits that matter */
 
 struct rasterize_args {
-    const float *positions;    /* [n or 1, v, 4] */
-    const int *triangles;      /* [f, 3] */
-    unsigned long long *keys;  /* [image_count, height, width] */
-    const unsigned *below;     /* [n, height, width] or NULL: only depths above these are drawn (depth peeling) */
-    unsigned *depth;           /* [n, height, width] or NULL: depths of what was drawn */
-    float *rast, *rast_db;     /* [n, height, width, 4] */
-    unsigned *queue;           /* CUDA: [queue_capacity, 4] pieces of large triangles, see raster.cu */
-    unsigned *queue_count;     /* CUDA: entries claimed; whether there was too little room */
+    const float *positions;   /* [n or 1, v, 4] */
+    const int *triangles;     /* [f, 3] */
+    unsigned long long *keys; /* [image_count, height, width] */
+    const unsigned *below; /* [n, height, width] or NULL: only depths above these are drawn (depth peeling) */
+    unsigned *depth;       /* [n, height, width] or NULL: depths of what was drawn */
+    float *rast, *rast_db; /* [n, height, width, 4] */
+    unsigned *queue;       /* CUDA: [queue_capacity, 4] pieces of large triangles, see raster.cu */
+    unsigned *queue_count; /* CUDA: entries claimed; whether there was too little room */
     long long vertex_count, face_count;
-    long long image_vertices;  /* vertices between two images' positions: v, or 0 in range mode */
+    long long image_vertices; /* vertices between two images' positions: v, or 0 in range mode */
     int width, height;
     int image_first, image_count; /* the images that this launch draws */
-    float scale_x, scale_y;    /* NDC to grid steps, before rounding */
-    float place_limit;         /* GRID_LIMIT, before the multiplication with step */
-    int step;                  /* rounded places are multiples of it: 1, or 16 for a grid of 1/16 pixel */
+    float scale_x, scale_y;       /* NDC to grid steps, before rounding */
+    float place_limit;            /* GRID_LIMIT, before the multiplication with step */
+    int step;                     /* rounded places are multiples of it: 1, or 16 for a grid of 1/16 pixel */
     unsigned queue_capacity;
-    int faces_per_warp;        /* CUDA: how many of a warp's lanes take a face of their own */
-    int small_samples;         /* CUDA: a lane alone covers boxes of up to so many samples */
-    int keep_keys_empty;       /* CUDA: raster_resolve empties the keys it has read, for the next launch */
+    int faces_per_warp;  /* CUDA: how many of a warp's lanes take a face of their own */
+    int small_samples;   /* CUDA: a lane alone covers boxes of up to so many samples */
+    int keep_keys_empty; /* CUDA: raster_resolve empties the keys it has read, for the next launch */
     int range_mode;
     int ranges[RANGES_PER_LAUNCH][2]; /* range mode: first face and count of each image of the launch */
 };
@@ -66,8 +66,10 @@ struct raster_point {
 
 FEL_INLINE struct raster_point raster_snap(const struct rasterize_args *a, const float p[4])
 {
-    const float reciprocal = 1.0F / p[3]; /* one division a vertex; z*(1/w) never leaves [-1, 1] where z/w does not */
-    const float x = mul_rn(mul_rn(p[0], reciprocal), a->scale_x), y = mul_rn(mul_rn(p[1], reciprocal), a->scale_y);
+    const float reciprocal =
+        1.0F / p[3]; /* one division a vertex; z*(1/w) never leaves [-1, 1] where z/w does not */
+    const float x = mul_rn(mul_rn(p[0], reciprocal), a->scale_x),
+                y = mul_rn(mul_rn(p[1], reciprocal), a->scale_y);
     const float z = mul_rn(p[2], reciprocal), limit = a->place_limit;
     struct raster_point r = {0, 0, 0.0F, POINT_PLAIN};
     const bool in_front = p[3] > 0.0F && p[3] <= FLOAT_LARGEST;
@@ -88,10 +90,7 @@ FEL_INLINE struct raster_point raster_snap(const struct rasterize_args *a, const
 }
 
 /* Grid place of a sample. */
-FEL_INLINE int sample_place(int index, int size)
-{
-    return (2 * index + 1 - size) * (GRID / 2);
-}
+FEL_INLINE int sample_place(int index, int size) { return (2 * index + 1 - size) * (GRID / 2); }
 
 /* Floats in their order as unsigned integers; -0 is +0. */
 FEL_INLINE unsigned depth_bits(float z)
@@ -174,17 +173,16 @@ FEL_INLINE int raster_setup(const struct rasterize_args *a, const float p[3][4],
     if (above == 3 || under == 3)
         return TRIANGLE_NONE;
     t->clipped = above + under;
-    sample_span(min3(t->x[0], t->x[1], t->x[2]), max3(t->x[0], t->x[1], t->x[2]), a->width, &t->box.j0, &t->box.j1);
-    sample_span(min3(t->y[0], t->y[1], t->y[2]), max3(t->y[0], t->y[1], t->y[2]), a->height, &t->box.i0, &t->box.i1);
+    sample_span(min3(t->x[0], t->x[1], t->x[2]), max3(t->x[0], t->x[1], t->x[2]), a->width, &t->box.j0,
+                &t->box.j1);
+    sample_span(min3(t->y[0], t->y[1], t->y[2]), max3(t->y[0], t->y[1], t->y[2]), a->height, &t->box.i0,
+                &t->box.i1);
     return t->box.j0 <= t->box.j1 && t->box.i0 <= t->box.i1 ? TRIANGLE_PLAIN : TRIANGLE_NONE;
 }
 
 /* A sample on an edge belongs to the face for which it is a left or a bottom one. (dx, dy) runs with the face on its
  * left, rows upwards. */
-FEL_INLINE int edge_owns(long long dx, long long dy)
-{
-    return dy < 0 || (dy == 0 && dx > 0);
-}
+FEL_INLINE int edge_owns(long long dx, long long dy) { return dy < 0 || (dy == 0 && dx > 0); }
 
 /* Edge functions of a plain triangle: twice the area that a sample spans with the edge opposite each vertex, positive
  * inside. A sample is covered when every e[k] >= least[k]. */
@@ -196,17 +194,18 @@ struct raster_edges {
     float z2, z02, z12;
 };
 
-FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int height, int j, int i, struct raster_edges *r)
+FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int height, int j, int i,
+                                struct raster_edges *r)
 {
-    const long long area = (long long)(t->x[1] - t->x[0]) * (t->y[2] - t->y[0]) -
-                           (long long)(t->x[2] - t->x[0]) * (t->y[1] - t->y[0]);
+    const long long area = ((long long)t->x[1] - t->x[0]) * (t->y[2] - t->y[0]) -
+                           ((long long)t->x[2] - t->x[0]) * (t->y[1] - t->y[0]);
     if (area == 0)
         return false;
     const int sign = area > 0 ? 1 : -1;
     const int px = sample_place(j, width), py = sample_place(i, height);
     for (int k = 0; k < 3; k++) {
         const int from = k == 2 ? 0 : k + 1, to = k == 0 ? 2 : k - 1;
-        const long long dx = sign * (t->x[to] - t->x[from]), dy = sign * (t->y[to] - t->y[from]);
+        const long long dx = (long long)sign * (t->x[to] - t->x[from]), dy = (long long)sign * (t->y[to] - t->y[from]);
         r->e[k] = dx * (py - t->y[from]) - dy * (px - t->x[from]);
         r->dj[k] = -dy * GRID;
         r->di[k] = dx * GRID;
@@ -220,8 +219,8 @@ FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int 
 }
 
 /* The depth that decides: linear over the rounded triangle. False when near or far plane cuts the sample off. */
-FEL_INLINE bool plain_depth(float e0, float e1, float inverse_area, float z2, float z02, float z12, int clipped,
-                            unsigned *depth)
+FEL_INLINE bool plain_depth(float e0, float e1, float inverse_area, float z2, float z02, float z12,
+                            int clipped, unsigned *depth)
 {
     const float b0 = mul_rn(e0, inverse_area), b1 = mul_rn(e1, inverse_area);
     float z = add_rn(z2, add_rn(mul_rn(b0, z02), mul_rn(b1, z12)));
@@ -235,7 +234,8 @@ FEL_INLINE bool plain_depth(float e0, float e1, float inverse_area, float z2, fl
 /* ---- triangles with a vertex that has no place on the grid, or whose depth is steep ---- */
 
 struct raster_wide {
-    double a[3], b[3], c[3]; /* edge k at a grid place: a*(px - ox) + b*(py - oy) + c, times the orientation */
+    double a[3], b[3],
+        c[3]; /* edge k at a grid place: a*(px - ox) + b*(py - oy) + c, times the orientation */
     double ox[3], oy[3];
     int owns[3];
     double n0, n1, n2; /* depth at a grid place: n0*px + n1*py + n2 */
@@ -371,13 +371,13 @@ FEL_INLINE struct raster_box wide_box(const struct rasterize_args *a, const stru
 
 /* False when the triangle covers no sample at all. */
 FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[3][4], struct raster_wide *t,
-                            struct raster_box *box)
+                                  struct raster_box *box)
 {
     int left = 0, right = 0, low = 0, high = 0, near = 0, far = 0, behind = 0;
     struct homogeneous h[3];
     for (int k = 0; k < 3; k++) {
         const float x = p[k][0], y = p[k][1], z = p[k][2], w = p[k][3];
-        left += x < -w, right += x > w, low += y < -w, high += y > w, near += z < -w, far += z > w, behind += w <= 0;
+        left += x<-w, right += x> w, low += y<-w, high += y> w, near += z<-w, far += z> w, behind += w <= 0;
         h[k] = raster_homogeneous(a, p[k]);
     }
     if (left == 3 || right == 3 || low == 3 || high == 3 || near == 3 || far == 3 || behind == 3)
@@ -396,9 +396,8 @@ FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[
     t->n2 = dadd_rn(dmul_rn(h[0].z, k0), dadd_rn(dmul_rn(h[1].z, k1), dmul_rn(h[2].z, k2))) / det;
     int sign = det > 0.0 ? 1 : -1;
     if (h[0].snapped && h[1].snapped && h[2].snapped) { /* its neighbours see the rounded triangle */
-        const long long area =
-            (long long)(h[1].grid_x - h[0].grid_x) * (h[2].grid_y - h[0].grid_y) -
-            (long long)(h[2].grid_x - h[0].grid_x) * (h[1].grid_y - h[0].grid_y);
+        const long long area = (long long)(h[1].grid_x - h[0].grid_x) * (h[2].grid_y - h[0].grid_y) -
+                               (long long)(h[2].grid_x - h[0].grid_x) * (h[1].grid_y - h[0].grid_y);
         if (area == 0)
             return false;
         sign = area > 0 ? 1 : -1;
@@ -414,7 +413,8 @@ FEL_INLINE bool raster_wide_setup(const struct rasterize_args *a, const float p[
 FEL_INLINE bool wide_sample(const struct raster_wide *t, int px, int py, unsigned *depth)
 {
     for (int k = 0; k < 3; k++) {
-        const double e = dadd_rn(dadd_rn(dmul_rn(t->a[k], px - t->ox[k]), dmul_rn(t->b[k], py - t->oy[k])), t->c[k]);
+        const double e =
+            dadd_rn(dadd_rn(dmul_rn(t->a[k], px - t->ox[k]), dmul_rn(t->b[k], py - t->oy[k])), t->c[k]);
         if (!(e > 0.0 || (e == 0.0 && t->owns[k])))
             return false;
     }
@@ -426,12 +426,14 @@ FEL_INLINE bool wide_sample(const struct raster_wide *t, int px, int py, unsigne
 }
 
 /* False when no sample of a box can be covered: one edge has them all outside. */
-FEL_INLINE bool wide_touches(const struct raster_wide *t, const struct rasterize_args *a, const struct raster_box *box)
+FEL_INLINE bool wide_touches(const struct raster_wide *t, const struct rasterize_args *a,
+                             const struct raster_box *box)
 {
     const double x0 = sample_place(box->j0, a->width), x1 = sample_place(box->j1, a->width);
     const double y0 = sample_place(box->i0, a->height), y1 = sample_place(box->i1, a->height);
     for (int k = 0; k < 3; k++) {
-        const double x = t->a[k] > 0.0 ? x1 : x0, y = t->b[k] > 0.0 ? y1 : y0; /* the box's innermost corner */
+        const double x = t->a[k] > 0.0 ? x1 : x0,
+                     y = t->b[k] > 0.0 ? y1 : y0; /* the box's innermost corner */
         if (dadd_rn(dadd_rn(dmul_rn(t->a[k], x - t->ox[k]), dmul_rn(t->b[k], y - t->oy[k])), t->c[k]) < 0.0)
             return false;
     }
@@ -470,10 +472,7 @@ FEL_INLINE void barycentric_slopes(const float p[3][4], float ax[3], float ay[3]
     }
 }
 
-FEL_INLINE float clamp01(float v)
-{
-    return v > 0.0F ? (v < 1.0F ? v : 1.0F) : 0.0F; /* NaN gives 0 */
-}
+FEL_INLINE float clamp01(float v) { return v > 0.0F ? (v < 1.0F ? v : 1.0F) : 0.0F; /* NaN gives 0 */ }
 
 FEL_INLINE void resolve_pixel(const struct rasterize_args *a, int image, int i, int j, unsigned long long key)
 {
@@ -524,15 +523,16 @@ struct rasterize_backward_args {
 };
 
 /* What one pixel gives to x, y and w of its face's vertices. False: nothing. */
-FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, int image, int i, int j, int v[3],
-                                   long long *first_vertex, float g[3][3])
+FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, int image, int i, int j,
+                                   int v[3], long long *first_vertex, float g[3][3])
 {
     const long long pixel = ((long long)image * args->height + i) * args->width + j;
     float up[4], up_db[4] = {0, 0, 0, 0};
     load4(args->grad_rast + 4 * pixel, up);
     if (args->grad_rast_db)
         load4(args->grad_rast_db + 4 * pixel, up_db);
-    if (up[0] == 0.0F && up[1] == 0.0F && up_db[0] == 0.0F && up_db[1] == 0.0F && up_db[2] == 0.0F && up_db[3] == 0.0F)
+    if (up[0] == 0.0F && up[1] == 0.0F && up_db[0] == 0.0F && up_db[1] == 0.0F && up_db[2] == 0.0F &&
+        up_db[3] == 0.0F)
         return false; /* even where positions are not finite */
     const long long face = id_face(args->rast[4 * pixel + 3]);
     if (face < 0 || face >= args->face_count || !face_vertices(args->triangles, face, args->vertex_count, v))
@@ -556,7 +556,8 @@ FEL_INLINE bool rasterize_gradient(const struct rasterize_backward_args *args, i
         const float gux = up_db[0] * kx, guy = up_db[1] * ky, gvx = up_db[2] * kx, gvy = up_db[3] * ky;
         gu -= gux * sx + guy * sy;
         gv -= gvx * sx + gvy * sy;
-        extra = (gux * (ax[0] - u * sx) + guy * (ay[0] - u * sy) + gvx * (ax[1] - w * sx) + gvy * (ay[1] - w * sy)) *
+        extra = (gux * (ax[0] - u * sx) + guy * (ay[0] - u * sy) + gvx * (ax[1] - w * sx) +
+                 gvy * (ay[1] - w * sy)) *
                 inverse;
         const float shared_x = gux * u + gvx * w, shared_y = guy * u + gvy * w;
         alpha[0] = gux - shared_x, alpha[1] = gvx - shared_x, alpha[2] = -shared_x;

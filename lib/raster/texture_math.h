@@ -9,8 +9,8 @@ enum texture_boundary { BOUNDARY_WRAP, BOUNDARY_CLAMP, BOUNDARY_ZERO, BOUNDARY_C
 enum { MAX_LEVELS = 17 /* 65,536 down to 1 */ };
 
 struct texture_level {
-    const float *texels;     /* [n or 1, (6,) height, width, c] */
-    struct grad_sink grad;   /* to them */
+    const float *texels;   /* [n or 1, (6,) height, width, c] */
+    struct grad_sink grad; /* to them */
     int width, height;
 };
 
@@ -22,18 +22,18 @@ struct texture_args {
     float *grad_uv, *grad_uv_da, *grad_bias; /* any may be NULL */
     long long pixel_count, image_pixels;
     int level_count, channels, filter, boundary;
-    int width; /* of an output image, by which kernels tile it */
+    int width;  /* of an output image, by which kernels tile it */
     int shared; /* the texture's batch is 1: it serves every image */
     int grad_stride; /* floats between two texels' gradients: channels, or more where the kernel wants them aligned */
 };
 
 /* The four texels of one bilinear lookup. */
 struct texture_taps {
-    long long at[4];  /* texel index within the level, -1: reads 0 */
+    long long at[4]; /* texel index within the level, -1: reads 0 */
     float weight[4];
-    float fx, fy;          /* fractions */
+    float fx, fy;           /* fractions */
     float slope_x, slope_y; /* d(texel coordinate)/d(s, t): the level's size, or 0 where clamped */
-    int corner;             /* the tap that a cube corner lacks and whose value is the others' mean, else -1 */
+    int corner; /* the tap that a cube corner lacks and whose value is the others' mean, else -1 */
 };
 
 struct texture_place { /* where a pixel looks */
@@ -100,15 +100,22 @@ FEL_INLINE long long cube_neighbour(int face, int x, int y, int size)
 
 /* ---- footprints ---- */
 
-FEL_INLINE int clamp_int(int v, int low, int high)
+FEL_INLINE int clamp_int(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
+
+/* floorf, which is a library call on processors without SSE4.1. */
+FEL_INLINE float floor_of(float v)
 {
-    return v < low ? low : v > high ? high : v;
+#ifdef __CUDACC__
+    return floorf(v);
+#else
+    if (!(v > -8388608.0F && v < 8388608.0F)) /* an integer already, or NaN */
+        return v;
+    const float whole = (float)(int)v;
+    return whole > v ? whole - 1.0F : whole;
+#endif
 }
 
-FEL_INLINE float fraction_part(float v)
-{
-    return v - floorf(v);
-}
+FEL_INLINE float fraction_part(float v) { return v - floor_of(v); }
 
 FEL_INLINE long long texture_nearest(const struct texture_args *args, const struct texture_place *p)
 {
@@ -116,7 +123,7 @@ FEL_INLINE long long texture_nearest(const struct texture_args *args, const stru
     float s = p->s, t = p->t;
     if (args->boundary == BOUNDARY_WRAP)
         s = fraction_part(s), t = fraction_part(t);
-    const float fx = floorf(s * (float)w), fy = floorf(t * (float)h);
+    const float fx = floor_of(s * (float)w), fy = floor_of(t * (float)h);
     if (args->boundary == BOUNDARY_ZERO && !(fx >= 0.0F && fx < (float)w && fy >= 0.0F && fy < (float)h))
         return -1;
     const int x = fx <= 0.0F ? 0 : fx >= (float)w ? w - 1 : (int)fx;
@@ -126,8 +133,8 @@ FEL_INLINE long long texture_nearest(const struct texture_args *args, const stru
 
 /* Functions below that take `cube` want args->boundary == BOUNDARY_CUBE there; kernels pass a constant, so that code for
  * flat textures carries nothing of the cube's. */
-FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, const struct texture_place *p, int level,
-                                              int cube)
+FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, const struct texture_place *p,
+                                              int level, int cube)
 {
     const int w = args->level[level].width, h = args->level[level].height;
     float s = p->s, t = p->t;
@@ -145,9 +152,10 @@ FEL_INLINE struct texture_taps texture_linear(const struct texture_args *args, c
         x = x > 0.0F ? (x < (float)(w - 1) ? x : (float)(w - 1)) : 0.0F;
         y = y > 0.0F ? (y < (float)(h - 1) ? y : (float)(h - 1)) : 0.0F;
     }
-    x = x > -2.0F ? (x < (float)w + 1.0F ? x : (float)w + 1.0F) : -2.0F; /* so that the conversions are defined */
+    x = x > -2.0F ? (x < (float)w + 1.0F ? x : (float)w + 1.0F)
+                  : -2.0F; /* so that the conversions are defined */
     y = y > -2.0F ? (y < (float)h + 1.0F ? y : (float)h + 1.0F) : -2.0F;
-    const float bx = floorf(x), by = floorf(y);
+    const float bx = floor_of(x), by = floor_of(y);
     taps.fx = x - bx, taps.fy = y - by;
     int x0 = (int)bx, y0 = (int)by, x1 = x0 + 1, y1 = y0 + 1;
     taps.weight[0] = (1.0F - taps.fx) * (1.0F - taps.fy);
@@ -207,8 +215,8 @@ FEL_INLINE float cube_derivative(float c, float m, float dc, float dm)
     return (dc * m - c * dm) / (2.0F * m * m);
 }
 
-FEL_INLINE void texture_jacobian(const struct texture_args *args, const struct texture_place *p, const float *da,
-                                 int cube, float jx[4])
+FEL_INLINE void texture_jacobian(const struct texture_args *args, const struct texture_place *p,
+                                 const float *da, int cube, float jx[4])
 {
     const float w = (float)args->level[0].width, h = (float)args->level[0].height;
     if (!cube) {
@@ -246,7 +254,7 @@ FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, co
         level += args->bias[pixel];
     const float last = (float)(args->level_count - 1);
     level = level > 0.0F ? (level < last ? level : last) : 0.0F; /* NaN gives 0 */
-    const float base = floorf(level);
+    const float base = floor_of(level);
     lod.level0 = lod.level1 = (int)base;
     if (args->filter == FILTER_MIP_LINEAR && level > base) {
         lod.level1 = lod.level0 + 1;
@@ -256,7 +264,8 @@ FEL_INLINE struct texture_lod texture_lod_of(const struct texture_args *args, co
 }
 
 /* False: the pixel reads 0 and has no gradient. */
-FEL_INLINE bool texture_find(const struct texture_args *args, long long pixel, int cube, struct texture_place *p)
+FEL_INLINE bool texture_find(const struct texture_args *args, long long pixel, int cube,
+                             struct texture_place *p)
 {
     p->face = 0;
     p->m = p->sc = p->tc = 0.0F;
@@ -271,18 +280,26 @@ FEL_INLINE long long texture_image(const struct texture_args *args, long long pi
 {
     if (args->shared)
         return 0;
-    const long long texels = (long long)args->level[level].width * args->level[level].height *
-                             (cube ? 6 : 1);
+    const long long texels = (long long)args->level[level].width * args->level[level].height * (cube ? 6 : 1);
     return divide(pixel, args->image_pixels) * texels;
 }
 
-FEL_INLINE float taps_value(const struct texture_taps *taps, const float *texels, int channels, int c)
+/* All channels of a lookup, times `share`, added to out. */
+FEL_INLINE void taps_add(const struct texture_taps *taps, const float *texels, int channels, float share,
+                         float *out)
 {
-    float sum = 0.0F;
+    if (taps->at[0] >= 0 && taps->at[1] >= 0 && taps->at[2] >= 0 && taps->at[3] >= 0) {
+        const float *p0 = texels + taps->at[0] * channels, *p1 = texels + taps->at[1] * channels;
+        const float *p2 = texels + taps->at[2] * channels, *p3 = texels + taps->at[3] * channels;
+        const float w0 = share * taps->weight[0], w1 = share * taps->weight[1], w2 = share * taps->weight[2],
+                    w3 = share * taps->weight[3];
+        for (int c = 0; c < channels; c++)
+            out[c] += w0 * p0[c] + w1 * p1[c] + w2 * p2[c] + w3 * p3[c];
+        return;
+    }
     for (int k = 0; k < 4; k++)
-        if (taps->at[k] >= 0)
-            sum += taps->weight[k] * texels[taps->at[k] * channels + c];
-    return sum;
+        for (int c = 0; taps->at[k] >= 0 && c < channels; c++)
+            out[c] += share * taps->weight[k] * texels[taps->at[k] * channels + c];
 }
 
 FEL_INLINE void texture_pixel(const struct texture_args *args, long long pixel)
@@ -305,18 +322,13 @@ FEL_INLINE void texture_pixel(const struct texture_args *args, long long pixel)
     struct texture_lod lod = {0, 0, 0.0F, {0, 0, 0, 0}, 0.0F};
     if (args->filter >= FILTER_MIP_NEAREST)
         lod = texture_lod_of(args, &p, pixel, cube);
-    const struct texture_taps t0 = texture_linear(args, &p, lod.level0, cube);
-    const float *texels0 = args->level[lod.level0].texels + texture_image(args, pixel, lod.level0, cube) * channels;
-    if (lod.level1 == lod.level0) {
-        for (int c = 0; c < channels; c++)
-            out[c] = taps_value(&t0, texels0, channels, c);
-        return;
-    }
-    const struct texture_taps t1 = texture_linear(args, &p, lod.level1, cube);
-    const float *texels1 = args->level[lod.level1].texels + texture_image(args, pixel, lod.level1, cube) * channels;
-    for (int c = 0; c < channels; c++) {
-        const float v0 = taps_value(&t0, texels0, channels, c), v1 = taps_value(&t1, texels1, channels, c);
-        out[c] = v0 + lod.fraction * (v1 - v0);
+    for (int c = 0; c < channels; c++)
+        out[c] = 0.0F;
+    for (int k = 0; k < 1 + (lod.level1 != lod.level0); k++) {
+        const int level = k ? lod.level1 : lod.level0;
+        const struct texture_taps taps = texture_linear(args, &p, level, cube);
+        taps_add(&taps, args->level[level].texels + texture_image(args, pixel, level, cube) * channels,
+                 channels, k ? lod.fraction : 1.0F - lod.fraction, out);
     }
 }
 
@@ -339,7 +351,8 @@ FEL_INLINE float taps_gradient(const struct texture_args *args, const struct tex
             sink_add(&l->grad, (image + taps->at[k]) * args->grad_stride + c, g * share * taps->weight[k]);
     }
     if (taps->corner >= 0)
-        value[taps->corner] = (value[0] + value[1] + value[2] + value[3]) / 3.0F; /* its own value is 0 till here */
+        value[taps->corner] =
+            (value[0] + value[1] + value[2] + value[3]) / 3.0F; /* its own value is 0 till here */
     *gs += g * share * taps->slope_x *
            ((1.0F - taps->fy) * (value[1] - value[0]) + taps->fy * (value[3] - value[2]));
     *gt += g * share * taps->slope_y *
@@ -364,8 +377,8 @@ FEL_INLINE void lod_slopes(const struct texture_lod *lod, float slope[4])
 }
 
 /* From gradients to s, t and to their four derivatives (per unit of s and t) to those of a cube's vector and its six. */
-FEL_INLINE void cube_chain(const struct texture_place *p, float gs, float gt, const float gj[4], const float *da,
-                           float guv[3], float gda[6])
+FEL_INLINE void cube_chain(const struct texture_place *p, float gs, float gt, const float gj[4],
+                           const float *da, float guv[3], float gda[6])
 {
     int major, sc, sc_sign, tc, tc_sign;
     cube_axes(p->face, &major, &sc, &sc_sign, &tc, &tc_sign);
@@ -378,7 +391,8 @@ FEL_INLINE void cube_chain(const struct texture_place *p, float gs, float gt, co
             const float g_s = gj[k], g_t = gj[2 + k];
             gsc -= g_s * dm * m2;
             gtc -= g_t * dm * m2;
-            gm += g_s * (p->sc * dm / m - dsc * 0.5F) / (m * m) + g_t * (p->tc * dm / m - dtc * 0.5F) / (m * m);
+            gm +=
+                g_s * (p->sc * dm / m - dsc * 0.5F) / (m * m) + g_t * (p->tc * dm / m - dtc * 0.5F) / (m * m);
             gda[2 * sc + k] = (float)sc_sign * g_s / (2.0F * m);
             gda[2 * tc + k] = (float)tc_sign * g_t / (2.0F * m);
             gda[2 * major + k] = -sign * (g_s * p->sc + g_t * p->tc) * m2;
@@ -448,7 +462,8 @@ FEL_INLINE void texture_gradient(const struct texture_args *args, long long pixe
     const int two = lod.level1 != lod.level0;
     const struct texture_taps t0 = texture_linear(args, &p, lod.level0, cube);
     const struct texture_taps t1 = two ? texture_linear(args, &p, lod.level1, cube) : t0;
-    const long long image0 = texture_image(args, pixel, lod.level0, cube), image1 = texture_image(args, pixel, lod.level1, cube);
+    const long long image0 = texture_image(args, pixel, lod.level0, cube),
+                    image1 = texture_image(args, pixel, lod.level1, cube);
     float gs = 0.0F, gt = 0.0F, glevel = 0.0F;
     for (int c = 0; c < args->channels; c++) {
         if (g[c] == 0.0F)

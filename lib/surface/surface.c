@@ -314,7 +314,7 @@ fel_status fel_surface_begin(fel_context *ctx, const DLTensor *volume, double le
         return status_fail(FEL_INVALID_ARGUMENT, "%s: expected a pointer, got NULL",
                            surface ? "size" : "surface");
     const struct tensor_rule rules[] = {{"volume", volume, F32 | F16, "d h w"}};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = tensors_expect(ctx, rules, COUNT(rules), &n);
     if (!status)
         status = check_options(options, &o);
@@ -375,7 +375,7 @@ fel_status fel_surface_emit(fel_surface *surface, DLTensor *vertices, DLTensor *
     const struct tensor_rule rules[] = {{"vertices", vertices, F32, "v 3"},
                                         {"faces", faces, I32 | I64, "f 3"},
                                         {"normals", normals, F32 | OPTIONAL, "v 3"}};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = tensors_expect(surface->ctx, rules, COUNT(rules), &n);
     if (!status)
         status = expect_count("vertices", vertices, surface->size.vertices);
@@ -406,7 +406,7 @@ fel_status fel_surface_backward(fel_surface *surface, const DLTensor *grad_verti
         return status_fail(FEL_INVALID_ARGUMENT, "surface: expected a pointer, got NULL");
     const struct tensor_rule rules[] = {{"grad_vertices", grad_vertices, F32, "v 3"},
                                         {"grad_volume", grad_volume, F32, "d h w"}};
-    struct dims n;
+    struct dims n = {{0}};
     fel_status status = tensors_expect(surface->ctx, rules, COUNT(rules), &n);
     if (!status)
         status = expect_count("grad_vertices", grad_vertices, surface->size.vertices);
@@ -465,7 +465,7 @@ fel_status fel_grid_sample(fel_context *ctx, const DLTensor *volume, const DLTen
 {
     const struct tensor_rule rules[] = {
         {"volume", volume, F32 | F16, "c d h w"}, {"points", points, F32, "p 3"}, {"out", out, F32, "p c"}};
-    struct dims n;
+    struct dims n = {{0}};
     struct grid_args a;
     fel_status status = tensors_expect(ctx, rules, COUNT(rules), &n);
     if (!status)
@@ -487,7 +487,7 @@ fel_status fel_grid_sample_backward(fel_context *ctx, const DLTensor *volume, co
                                         {"points", points, F32, "p 3"},
                                         {"grad_out", grad_out, F32, "p c"},
                                         {"grad_points", grad_points, F32, "p 3"}};
-    struct dims n;
+    struct dims n = {{0}};
     struct grid_args a;
     fel_status status = tensors_expect(ctx, rules, COUNT(rules), &n);
     if (!status)

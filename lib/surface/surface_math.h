@@ -3,7 +3,7 @@
  * Everything after the first pass works on a bitmap: one bit a sample, set when it is below the level, in rows of
  * 32-bit words. The edges that carry a vertex are exclusive ors of neighbouring rows, so the index of a vertex is a
  * count of bits before it: a stored count per word, and a popcount inside the word. No map from edges to indices is
- * kept, which is what makes the scratch 3/8 byte a sample instead of tens. */
+ * kept, which is what makes the scratch 1/4 byte a sample instead of tens. */
 #ifndef SURFACE_MATH_H
 #define SURFACE_MATH_H
 

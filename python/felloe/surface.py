@@ -217,7 +217,7 @@ def marching_cubes_slabs(get_slab, shape, level=0.0, *, slab=64, inside="below",
 
     get_slab(first, last) gives the planes [first, last) along axis 0; three planes are asked for twice. What is yielded, put behind each
     other, is the whole volume's mesh bit for bit: indices count from the first vertex of all. Memory: one slab of `slab` planes, and
-    3/8 byte for each of its samples.
+    1/4 byte for each of its samples.
     """
     depth, slab, wide = int(shape[0]), int(slab), _wide(index_dtype)
     if slab < 4:

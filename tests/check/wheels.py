@@ -64,9 +64,12 @@ def judge_object(cuobjdump, path, ours, wrong):
             wrong.append(f"{ours['path']}: {key} {ours[key]}, readelf {theirs}")
     if not cuobjdump or not (ours["archs"] or ours["ptx"]):
         return 0
+    if ours["gpu_code"]["in_data"]: # cuobjdump looks into .nv_fatbin alone
+        return 0
     listed = run(cuobjdump, "--list-elf", path)
-    if listed.returncode and not listed.stdout:
-        wrong.append(f"{ours['path']}: cuobjdump fails: {listed.stderr.strip()[-100:]}")
+    if "fatal" in listed.stderr: # it stops at cubins of toolkits that it no longer knows
+        print(f"      {ours['path']}: not compared, {listed.stderr.strip().splitlines()[-1]}")
+        return 0
     # cuobjdump's file names have the 'a' of an architecture, not its 'f'
     elf = sorted(set(re.findall(r"\.(sm_\d+a?)\.cubin", listed.stdout)))
     ptx = sorted(set(re.findall(r"\.sm_(\d+a?)\.ptx", run(cuobjdump, "--list-ptx", path).stdout)))
@@ -102,6 +105,17 @@ def judge(felloe, cuobjdump, auditwheel, file):
     return ours["verdict"], len(ours["objects"]), compared, archs, audit, wrong
 
 
+def write_table(path, rows, bad):
+    with open(path, "w") as out:
+        out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
+                  "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
+                  "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
+        for row in rows:
+            out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
+        out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
+                  "--markdown docs/measurements/check-wheels.md`\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("felloe")
@@ -130,20 +144,13 @@ def main():
         bad += bool(wrong)
         rows.append((os.path.basename(file), verdict, objects, compared, " ".join(archs) or "-", audit, not wrong))
         print(("ok   " if not wrong else "WRONG"), *rows[-1][:6], flush=True)
+        if options.markdown: # row by row: the large wheels take minutes
+            write_table(options.markdown, rows, bad)
         for line in wrong[:5]:
             print("      ", line)
     if missing and not rows:
         sys.exit(77)
     print(f"{len(rows) - bad} of {len(rows)} wheels agree in every fact")
-    if options.markdown:
-        with open(options.markdown, "w") as out:
-            out.write("# Real wheels: facts against other tools\n\nCaveats: what agrees are facts (tags, needs, version maxima, architectures), not "
-                      "verdicts; 'compared' counts objects whose GPU code\ncuobjdump listed too. Judged for zerogpu (torch 2.11.0).\n\n"
-                      "| wheel | verdict | objects | compared with cuobjdump | GPU code | auditwheel's tag | agrees |\n|---|---|---|---|---|---|---|\n")
-            for row in rows:
-                out.write("| " + " | ".join(str(x) for x in row[:6]) + f" | {'yes' if row[6] else '**no**'} |\n")
-            out.write(f"\n{len(rows) - bad} of {len(rows)} wheels agree.\n\nMade by: `tests/check/wheels.py build/dev/tool/felloe CACHE --all "
-                      "--markdown docs/measurements/check-wheels.md`\n")
     sys.exit(1 if bad else 0)
 
 

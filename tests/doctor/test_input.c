@@ -235,6 +235,28 @@ static void first_error_of_a_chain_is_the_root(void **state)
     assert_string_equal("/v/_C.so", str_c(memory, causes.items[0].subject));
 }
 
+static void folder_names_the_line_to_change(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/felloe-app-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const str requirements = path_join(memory, str_from(folder), S("requirements.txt"));
+    const str app = path_join(memory, str_from(folder), S("app.py"));
+    findings *f = findings_new(memory);
+    assert_true(file_write(requirements, span_from_str(S("gradio\nflash-attn==2.7.0\n")), f));
+    assert_true(file_write(app, span_from_str(S("import flash_attn\n")), f));
+    struct cause_list causes =
+        causes_of(span_from_str(S(
+                      "ImportError: /v/flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEi\n")),
+                  99, NULL, NULL);
+    assert_true(doctor_locate(memory, str_from(folder), &causes, f));
+    assert_true(causes.count == 1 &&
+                str_contains(causes.items[0].fix, S("requirements.txt:2: flash-attn==2.7.0")));
+    (void)unlink(str_c(memory, requirements));
+    (void)unlink(str_c(memory, app));
+    (void)rmdir(folder);
+}
+
 /* ---- A command under us ---- */
 
 static int run_command(const char *script, struct cause_list *causes)
@@ -368,6 +390,7 @@ int main(void)
         cmocka_unit_test(unknown_error_is_said_to_be_unknown),
         cmocka_unit_test(silence_after_the_work_is_a_hang),
         cmocka_unit_test(first_error_of_a_chain_is_the_root),
+        cmocka_unit_test(folder_names_the_line_to_change),
         cmocka_unit_test(command_keeps_its_exit_code_and_is_diagnosed),
         cmocka_unit_test(signal_goes_to_the_command),
         cmocka_unit_test(missing_command_is_a_finding),

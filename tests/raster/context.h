@@ -12,7 +12,11 @@
 
 #include <felloe/raster.h>
 
-enum { SKIPPED = 77, MOST_STAGED = 32, GUARD = 256 /* bytes before and behind each tensor that must stay as they are */ };
+enum {
+    SKIPPED = 77,
+    MOST_STAGED = 32,
+    GUARD = 256 /* bytes before and behind each tensor that must stay as they are */
+};
 
 /* The few calls of the CUDA driver that staging needs. */
 struct driver {
@@ -142,8 +146,9 @@ static inline fel_status finish(struct stage *s, fel_status status)
     return status;
 }
 
-static inline fel_status staged_rasterize(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles,
-                                          const DLTensor *ranges, const fel_rasterize_options *options, DLTensor *rast,
+static inline fel_status staged_rasterize(fel_context *ctx, const DLTensor *positions,
+                                          const DLTensor *triangles, const DLTensor *ranges,
+                                          const fel_rasterize_options *options, DLTensor *rast,
                                           DLTensor *rast_db)
 {
     if (!on_cuda())
@@ -155,42 +160,46 @@ static inline fel_status staged_rasterize(fel_context *ctx, const DLTensor *posi
         staged.below = put(&s, options->below);
         staged.depth = put(&s, options->depth);
     }
-    return finish(&s, fel_rasterize(ctx, put(&s, positions), put(&s, triangles), ranges, options ? &staged : NULL,
-                                    put(&s, rast), put(&s, rast_db)));
+    return finish(&s, fel_rasterize(ctx, put(&s, positions), put(&s, triangles), ranges,
+                                    options ? &staged : NULL, put(&s, rast), put(&s, rast_db)));
 }
 
-static inline fel_status staged_rasterize_backward(fel_context *ctx, const DLTensor *positions, const DLTensor *triangles,
-                                                   const DLTensor *rast, const DLTensor *grad_rast,
-                                                   const DLTensor *grad_rast_db, unsigned flags, DLTensor *grad_positions)
+static inline fel_status staged_rasterize_backward(fel_context *ctx, const DLTensor *positions,
+                                                   const DLTensor *triangles, const DLTensor *rast,
+                                                   const DLTensor *grad_rast, const DLTensor *grad_rast_db,
+                                                   unsigned flags, DLTensor *grad_positions)
 {
     if (!on_cuda())
-        return fel_rasterize_backward(ctx, positions, triangles, rast, grad_rast, grad_rast_db, flags, grad_positions);
+        return fel_rasterize_backward(ctx, positions, triangles, rast, grad_rast, grad_rast_db, flags,
+                                      grad_positions);
     struct stage s = {.count = 0};
     return finish(&s, fel_rasterize_backward(ctx, put(&s, positions), put(&s, triangles), put(&s, rast),
-                                             put(&s, grad_rast), put(&s, grad_rast_db), flags, put(&s, grad_positions)));
+                                             put(&s, grad_rast), put(&s, grad_rast_db), flags,
+                                             put(&s, grad_positions)));
 }
 
-static inline fel_status staged_interpolate(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,
-                                            const DLTensor *triangles, const DLTensor *rast_db, const DLTensor *selected,
-                                            DLTensor *out, DLTensor *out_da)
+static inline fel_status staged_interpolate(fel_context *ctx, const DLTensor *attributes,
+                                            const DLTensor *rast, const DLTensor *triangles,
+                                            const DLTensor *rast_db, const DLTensor *selected, DLTensor *out,
+                                            DLTensor *out_da)
 {
     if (!on_cuda())
         return fel_interpolate(ctx, attributes, rast, triangles, rast_db, selected, out, out_da);
     struct stage s = {.count = 0};
-    return finish(&s, fel_interpolate(ctx, put(&s, attributes), put(&s, rast), put(&s, triangles), put(&s, rast_db),
-                                      put(&s, selected), put(&s, out), put(&s, out_da)));
+    return finish(&s, fel_interpolate(ctx, put(&s, attributes), put(&s, rast), put(&s, triangles),
+                                      put(&s, rast_db), put(&s, selected), put(&s, out), put(&s, out_da)));
 }
 
-static inline fel_status staged_interpolate_backward(fel_context *ctx, const DLTensor *attributes, const DLTensor *rast,
-                                                     const DLTensor *triangles, const DLTensor *rast_db,
-                                                     const DLTensor *selected, const DLTensor *grad_out,
-                                                     const DLTensor *grad_out_da, unsigned flags,
-                                                     DLTensor *grad_attributes, DLTensor *grad_rast,
-                                                     DLTensor *grad_rast_db)
+static inline fel_status staged_interpolate_backward(fel_context *ctx, const DLTensor *attributes,
+                                                     const DLTensor *rast, const DLTensor *triangles,
+                                                     const DLTensor *rast_db, const DLTensor *selected,
+                                                     const DLTensor *grad_out, const DLTensor *grad_out_da,
+                                                     unsigned flags, DLTensor *grad_attributes,
+                                                     DLTensor *grad_rast, DLTensor *grad_rast_db)
 {
     if (!on_cuda())
-        return fel_interpolate_backward(ctx, attributes, rast, triangles, rast_db, selected, grad_out, grad_out_da, flags,
-                                        grad_attributes, grad_rast, grad_rast_db);
+        return fel_interpolate_backward(ctx, attributes, rast, triangles, rast_db, selected, grad_out,
+                                        grad_out_da, flags, grad_attributes, grad_rast, grad_rast_db);
     struct stage s = {.count = 0};
     return finish(&s, fel_interpolate_backward(ctx, put(&s, attributes), put(&s, rast), put(&s, triangles),
                                                put(&s, rast_db), put(&s, selected), put(&s, grad_out),
@@ -198,7 +207,8 @@ static inline fel_status staged_interpolate_backward(fel_context *ctx, const DLT
                                                put(&s, grad_rast), put(&s, grad_rast_db)));
 }
 
-static inline fel_status staged_texture_mips(fel_context *ctx, const DLTensor *texture, DLTensor *const *levels, int count)
+static inline fel_status staged_texture_mips(fel_context *ctx, const DLTensor *texture,
+                                             DLTensor *const *levels, int count)
 {
     if (!on_cuda())
         return fel_texture_mips(ctx, texture, levels, count);
@@ -209,9 +219,11 @@ static inline fel_status staged_texture_mips(fel_context *ctx, const DLTensor *t
     return finish(&s, fel_texture_mips(ctx, put(&s, texture), staged, count));
 }
 
-static inline fel_status staged_texture(fel_context *ctx, const DLTensor *texture, const DLTensor *const *levels,
-                                        int count, const DLTensor *uv, const DLTensor *uv_da, const DLTensor *bias,
-                                        fel_texture_filter filter, fel_texture_boundary boundary, DLTensor *out)
+static inline fel_status staged_texture(fel_context *ctx, const DLTensor *texture,
+                                        const DLTensor *const *levels, int count, const DLTensor *uv,
+                                        const DLTensor *uv_da, const DLTensor *bias,
+                                        fel_texture_filter filter, fel_texture_boundary boundary,
+                                        DLTensor *out)
 {
     if (!on_cuda())
         return fel_texture(ctx, texture, levels, count, uv, uv_da, bias, filter, boundary, out);
@@ -219,20 +231,21 @@ static inline fel_status staged_texture(fel_context *ctx, const DLTensor *textur
     const DLTensor *staged[FEL_TEXTURE_MAX_LEVELS];
     for (int k = 0; k < count; k++)
         staged[k] = put(&s, levels[k]);
-    return finish(&s, fel_texture(ctx, put(&s, texture), staged, count, put(&s, uv), put(&s, uv_da), put(&s, bias), filter,
-                                  boundary, put(&s, out)));
+    return finish(&s, fel_texture(ctx, put(&s, texture), staged, count, put(&s, uv), put(&s, uv_da),
+                                  put(&s, bias), filter, boundary, put(&s, out)));
 }
 
-static inline fel_status staged_texture_backward(fel_context *ctx, const DLTensor *texture, const DLTensor *const *levels,
-                                                 int count, const DLTensor *uv, const DLTensor *uv_da,
-                                                 const DLTensor *bias, fel_texture_filter filter,
-                                                 fel_texture_boundary boundary, const DLTensor *grad_out, unsigned flags,
+static inline fel_status staged_texture_backward(fel_context *ctx, const DLTensor *texture,
+                                                 const DLTensor *const *levels, int count, const DLTensor *uv,
+                                                 const DLTensor *uv_da, const DLTensor *bias,
+                                                 fel_texture_filter filter, fel_texture_boundary boundary,
+                                                 const DLTensor *grad_out, unsigned flags,
                                                  DLTensor *grad_texture, DLTensor *const *grad_levels,
                                                  DLTensor *grad_uv, DLTensor *grad_uv_da, DLTensor *grad_bias)
 {
     if (!on_cuda())
-        return fel_texture_backward(ctx, texture, levels, count, uv, uv_da, bias, filter, boundary, grad_out, flags,
-                                    grad_texture, grad_levels, grad_uv, grad_uv_da, grad_bias);
+        return fel_texture_backward(ctx, texture, levels, count, uv, uv_da, bias, filter, boundary, grad_out,
+                                    flags, grad_texture, grad_levels, grad_uv, grad_uv_da, grad_bias);
     struct stage s = {.count = 0};
     const DLTensor *staged[FEL_TEXTURE_MAX_LEVELS];
     DLTensor *grads[FEL_TEXTURE_MAX_LEVELS];
@@ -242,8 +255,8 @@ static inline fel_status staged_texture_backward(fel_context *ctx, const DLTenso
     }
     return finish(&s, fel_texture_backward(ctx, put(&s, texture), staged, count, put(&s, uv), put(&s, uv_da),
                                            put(&s, bias), filter, boundary, put(&s, grad_out), flags,
-                                           put(&s, grad_texture), grad_levels ? grads : NULL, put(&s, grad_uv),
-                                           put(&s, grad_uv_da), put(&s, grad_bias)));
+                                           put(&s, grad_texture), grad_levels ? grads : NULL,
+                                           put(&s, grad_uv), put(&s, grad_uv_da), put(&s, grad_bias)));
 }
 
 static inline fel_status staged_weld(fel_context *ctx, const DLTensor *positions, DLTensor *weld)
@@ -254,8 +267,8 @@ static inline fel_status staged_weld(fel_context *ctx, const DLTensor *positions
     return finish(&s, fel_weld(ctx, put(&s, positions), put(&s, weld)));
 }
 
-static inline fel_status staged_antialias_topology(fel_context *ctx, const DLTensor *triangles, const DLTensor *weld,
-                                                   DLTensor *topology)
+static inline fel_status staged_antialias_topology(fel_context *ctx, const DLTensor *triangles,
+                                                   const DLTensor *weld, DLTensor *topology)
 {
     if (!on_cuda())
         return fel_antialias_topology(ctx, triangles, weld, topology);
@@ -264,28 +277,29 @@ static inline fel_status staged_antialias_topology(fel_context *ctx, const DLTen
 }
 
 static inline fel_status staged_antialias(fel_context *ctx, const DLTensor *color, const DLTensor *rast,
-                                          const DLTensor *positions, const DLTensor *triangles, const DLTensor *topology,
-                                          DLTensor *out)
+                                          const DLTensor *positions, const DLTensor *triangles,
+                                          const DLTensor *topology, DLTensor *out)
 {
     if (!on_cuda())
         return fel_antialias(ctx, color, rast, positions, triangles, topology, out);
     struct stage s = {.count = 0};
-    return finish(&s, fel_antialias(ctx, put(&s, color), put(&s, rast), put(&s, positions), put(&s, triangles),
-                                    put(&s, topology), put(&s, out)));
+    return finish(&s, fel_antialias(ctx, put(&s, color), put(&s, rast), put(&s, positions),
+                                    put(&s, triangles), put(&s, topology), put(&s, out)));
 }
 
-static inline fel_status staged_antialias_backward(fel_context *ctx, const DLTensor *color, const DLTensor *rast,
-                                                   const DLTensor *positions, const DLTensor *triangles,
-                                                   const DLTensor *topology, const DLTensor *grad_out, float boost,
-                                                   unsigned flags, DLTensor *grad_color, DLTensor *grad_positions)
+static inline fel_status staged_antialias_backward(fel_context *ctx, const DLTensor *color,
+                                                   const DLTensor *rast, const DLTensor *positions,
+                                                   const DLTensor *triangles, const DLTensor *topology,
+                                                   const DLTensor *grad_out, float boost, unsigned flags,
+                                                   DLTensor *grad_color, DLTensor *grad_positions)
 {
     if (!on_cuda())
-        return fel_antialias_backward(ctx, color, rast, positions, triangles, topology, grad_out, boost, flags, grad_color,
-                                      grad_positions);
+        return fel_antialias_backward(ctx, color, rast, positions, triangles, topology, grad_out, boost,
+                                      flags, grad_color, grad_positions);
     struct stage s = {.count = 0};
-    return finish(&s, fel_antialias_backward(ctx, put(&s, color), put(&s, rast), put(&s, positions), put(&s, triangles),
-                                             put(&s, topology), put(&s, grad_out), boost, flags, put(&s, grad_color),
-                                             put(&s, grad_positions)));
+    return finish(&s, fel_antialias_backward(ctx, put(&s, color), put(&s, rast), put(&s, positions),
+                                             put(&s, triangles), put(&s, topology), put(&s, grad_out), boost,
+                                             flags, put(&s, grad_color), put(&s, grad_positions)));
 }
 
 #define fel_rasterize staged_rasterize

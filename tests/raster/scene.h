@@ -17,21 +17,21 @@
 #include "context.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define TENSOR(p, type_code, ...)                                                                                      \
-    (&(DLTensor){.data = (void *)(p),                                                                                  \
-                 .device = {kDLCPU, 0},                                                                                \
-                 .ndim = (int)COUNT_OF(((int64_t[]){__VA_ARGS__})),                                                    \
-                 .dtype = {type_code, 32, 1},                                                                          \
+#define TENSOR(p, type_code, ...)                                                                            \
+    (&(DLTensor){.data = (void *)(p),                                                                        \
+                 .device = {kDLCPU, 0},                                                                      \
+                 .ndim = (int)COUNT_OF(((int64_t[]){__VA_ARGS__})),                                          \
+                 .dtype = {type_code, 32, 1},                                                                \
                  .shape = (int64_t[]){__VA_ARGS__}})
 #define F32(p, ...) TENSOR(p, kDLFloat, __VA_ARGS__)
 #define I32(p, ...) TENSOR(p, kDLInt, __VA_ARGS__)
 
 /* Also fails for NaN. */
-#define assert_near(want, got, tolerance)                                                                              \
-    do {                                                                                                               \
-        const double near_want = (double)(want), near_got = (double)(got);                                             \
-        if (!(fabs(near_want - near_got) <= (double)(tolerance)))                                                      \
-            fail_msg(#got " is %.9g, expected %.9g", near_got, near_want);                                             \
+#define assert_near(want, got, tolerance)                                                                    \
+    do {                                                                                                     \
+        const double near_want = (double)(want), near_got = (double)(got);                                   \
+        if (!(fabs(near_want - near_got) <= (double)(tolerance)))                                            \
+            fail_msg(#got " is %.9g, expected %.9g", near_got, near_want);                                   \
     } while (0)
 
 /* ---- random numbers: PCG (O'Neill 2014), so that a seed means the same scene everywhere ---- */
@@ -43,7 +43,8 @@ struct random {
 static inline uint32_t random_bits(struct random *r)
 {
     r->state = r->state * 6364136223846793005ULL + 1442695040888963407ULL;
-    const uint32_t shifted = (uint32_t)(((r->state >> 18) ^ r->state) >> 27), rotation = (uint32_t)(r->state >> 59);
+    const uint32_t shifted = (uint32_t)(((r->state >> 18) ^ r->state) >> 27),
+                   rotation = (uint32_t)(r->state >> 59);
     return shifted >> rotation | shifted << (-rotation & 31);
 }
 
@@ -52,10 +53,7 @@ static inline float random_in(struct random *r, float low, float high)
     return low + (high - low) * (float)(random_bits(r) >> 8) * 0x1p-24F;
 }
 
-static inline int random_below(struct random *r, int n)
-{
-    return (int)(random_bits(r) % (uint32_t)n);
-}
+static inline int random_below(struct random *r, int n) { return (int)(random_bits(r) % (uint32_t)n); }
 
 static inline void random_fill(struct random *r, float *out, size_t n, float low, float high)
 {
@@ -79,13 +77,11 @@ struct scene {
     int n, v, f, h, w;
 };
 
-static inline int64_t pixel_count(const struct scene *s)
-{
-    return (int64_t)s->n * s->h * s->w;
-}
+static inline int64_t pixel_count(const struct scene *s) { return (int64_t)s->n * s->h * s->w; }
 
 /* Random triangles that share vertices; `spread` beyond 1 leaves the frustum, `nearest` below 0 reaches behind the eye. */
-static inline struct scene random_scene(uint64_t seed, int n, int v, int f, int h, int w, float spread, float nearest)
+static inline struct scene random_scene(uint64_t seed, int n, int v, int f, int h, int w, float spread,
+                                        float nearest)
 {
     struct random r = {seed};
     struct scene s = {NEW(float, 4 * n * v), NEW(int, 3 * f), n, v, f, h, w};
@@ -93,7 +89,8 @@ static inline struct scene random_scene(uint64_t seed, int n, int v, int f, int 
         const float depth = random_in(&r, nearest, 4.0F);
         s.positions[4 * k] = random_in(&r, -spread, spread) * (depth > 0.5F ? depth : 0.5F);
         s.positions[4 * k + 1] = random_in(&r, -spread, spread) * (depth > 0.5F ? depth : 0.5F);
-        s.positions[4 * k + 2] = 1.05F * depth - 0.2F; /* a projection with its near plane at a depth of about 0.1 */
+        s.positions[4 * k + 2] =
+            1.05F * depth - 0.2F; /* a projection with its near plane at a depth of about 0.1 */
         s.positions[4 * k + 3] = depth;
     }
     for (int k = 0; k < f; k++)
@@ -113,9 +110,9 @@ static inline float *draw(fel_context *ctx, const struct scene *s, float *db)
 {
     float *rast = NEW(float, 4 * pixel_count(s));
     memset(rast, 0x5a, 4 * (size_t)pixel_count(s) * sizeof *rast); /* every value must be written */
-    const fel_status status = fel_rasterize(
-        ctx, F32(s->positions, s->n, s->v, 4), I32(s->triangles, s->f, 3), NULL, NULL, F32(rast, s->n, s->h, s->w, 4),
-        db ? F32(db, s->n, s->h, s->w, 4) : NULL);
+    const fel_status status =
+        fel_rasterize(ctx, F32(s->positions, s->n, s->v, 4), I32(s->triangles, s->f, 3), NULL, NULL,
+                      F32(rast, s->n, s->h, s->w, 4), db ? F32(db, s->n, s->h, s->w, 4) : NULL);
     if (status)
         fail_msg("%s", fel_last_error());
     return rast;
@@ -136,8 +133,9 @@ struct truth {
     double du[2], dv[2]; /* per pixel */
     double margin;       /* least distance of the sample from an edge, in pixels; negative outside */
     double slope;        /* of z, per pixel */
-    double thickness;    /* twice the area over the squared longest side, in pixels: how well conditioned u and v are */
-    int visible;         /* in front of the eye and between near and far plane */
+    double
+        thickness; /* twice the area over the squared longest side, in pixels: how well conditioned u and v are */
+    int visible; /* in front of the eye and between near and far plane */
 };
 
 /* Of one triangle with clip positions p, at sample (i, j) of an h x w image. */

@@ -32,9 +32,10 @@ static void render(const struct scene *s, int by_face, const int *weld, float *c
     memcpy(rast, drawn, sizeof(float) * 4 * SIZE * SIZE);
     for (int k = 0; k < SIZE * SIZE; k++)
         color[k] = by_face ? rast[4 * k + 3] : rast[4 * k + 3] > 0;
-    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                           F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
-                                           I32(topology, s->f, 3), F32(out, 1, SIZE, SIZE, 1)));
+    assert_int_equal(FEL_OK,
+                     fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
+                                   F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
+                                   I32(topology, s->f, 3), F32(out, 1, SIZE, SIZE, 1)));
     free(topology);
     free(drawn);
 }
@@ -72,19 +73,19 @@ static void mask_of_a_straight_edge_has_the_cut_area(void **state)
 }
 
 /* Gradients of the sum of all pixels. */
-static void sum_gradients(const struct scene *s, float edge_boost, unsigned flags, float *grad_color, float *grad_positions)
+static void sum_gradients(const struct scene *s, float edge_boost, unsigned flags, float *grad_color,
+                          float *grad_positions)
 {
     float color[64], rast[256], out[64], ones[64];
     render(s, 0, NULL, color, rast, out);
     int *topology = topology_of(s, NULL);
     for (int k = 0; k < 64; k++)
         ones[k] = 1;
-    assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(color, 1, SIZE, SIZE, 1),
-                                                    F32(rast, 1, SIZE, SIZE, 4), F32(s->positions, 1, s->v, 4),
-                                                    I32(s->triangles, s->f, 3), I32(topology, s->f, 3),
-                                                    F32(ones, 1, SIZE, SIZE, 1), edge_boost, flags,
-                                                    F32(grad_color, 1, SIZE, SIZE, 1),
-                                                    F32(grad_positions, 1, s->v, 4)));
+    assert_int_equal(FEL_OK, fel_antialias_backward(
+                                 test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
+                                 F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
+                                 I32(topology, s->f, 3), F32(ones, 1, SIZE, SIZE, 1), edge_boost, flags,
+                                 F32(grad_color, 1, SIZE, SIZE, 1), F32(grad_positions, 1, s->v, 4)));
     free(topology);
 }
 
@@ -117,17 +118,18 @@ static void color_gradient_is_the_transpose_of_the_blend(void **state)
     int *topology = topology_of(&s, NULL);
     struct random r = {8};
     random_fill(&r, g, 64, -1, 1);
-    assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(g, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                                    F32(s.positions, 1, s.v, 4), I32(s.triangles, s.f, 3),
-                                                    I32(topology, s.f, 3), F32(g, 1, SIZE, SIZE, 1), 1, 0,
-                                                    F32(back, 1, SIZE, SIZE, 1), NULL));
+    assert_int_equal(FEL_OK, fel_antialias_backward(
+                                 test_context(), F32(g, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
+                                 F32(s.positions, 1, s.v, 4), I32(s.triangles, s.f, 3), I32(topology, s.f, 3),
+                                 F32(g, 1, SIZE, SIZE, 1), 1, 0, F32(back, 1, SIZE, SIZE, 1), NULL));
     int changed = 0;
     for (int k = 0; k < 64; k++) { /* column k of the matrix, dotted with g */
         memset(unit, 0, sizeof unit);
         unit[k] = 1;
-        assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(unit, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                               F32(s.positions, 1, s.v, 4), I32(s.triangles, s.f, 3),
-                                               I32(topology, s.f, 3), F32(out, 1, SIZE, SIZE, 1)));
+        assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(unit, 1, SIZE, SIZE, 1),
+                                               F32(rast, 1, SIZE, SIZE, 4), F32(s.positions, 1, s.v, 4),
+                                               I32(s.triangles, s.f, 3), I32(topology, s.f, 3),
+                                               F32(out, 1, SIZE, SIZE, 1)));
         double dot = 0;
         for (int n = 0; n < 64; n++)
             dot += (double)out[n] * (double)g[n];
@@ -175,7 +177,8 @@ static void pixel_in_several_pairs_adds_them_and_is_not_clamped(void **state)
     /* corners (-.1, -.1), (.1, -.1), (0, .1) about a centre: the line to the right and left leaves at .05, below at .1; the one
      * upwards leaves through the apex, by an edge that is too steep for a vertical pair */
     const float c = 3.5F / 4 - 1;
-    const float tiny[] = {c - .1F / 4, c - .1F / 4, 0, 1, c + .1F / 4, c - .1F / 4, 0, 1, c, c + .1F / 4, 0, 1};
+    const float tiny[] = {c - .1F / 4, c - .1F / 4, 0, 1,           c + .1F / 4, c - .1F / 4,
+                          0,           1,           c, c + .1F / 4, 0,           1};
     s = quad_scene((float *)(uintptr_t)tiny, 3, QUAD, 1);
     render(&s, 0, NULL, color, rast, out);
     assert_near(1 - .45 - .45 - .4, out[3 * SIZE + 3], 1e-5);
@@ -193,9 +196,9 @@ static void near_mesh_blends_over_far_mesh_and_folds_blend(void **state)
     int *topology = topology_of(&s, NULL);
     for (int k = 0; k < 64; k++)
         color[k] = drawn[4 * k + 3] <= 2;
-    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(drawn, 1, SIZE, SIZE, 4),
-                                           F32(p, 1, 8, 4), I32(two, 4, 3), I32(topology, 4, 3),
-                                           F32(out, 1, SIZE, SIZE, 1)));
+    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1),
+                                           F32(drawn, 1, SIZE, SIZE, 4), F32(p, 1, 8, 4), I32(two, 4, 3),
+                                           I32(topology, 4, 3), F32(out, 1, SIZE, SIZE, 1)));
     assert_near(.75, out[3 * SIZE + 3], 1e-5);
     free(topology);
     free(drawn);
@@ -227,9 +230,9 @@ static void three_faces_on_an_edge_are_a_silhouette_only_when_one_side_is_empty(
     int *topology = topology_of(&s, NULL);
     for (int k = 0; k < 64; k++)
         color[k] = drawn[4 * k + 3] < 3;
-    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(drawn, 1, SIZE, SIZE, 4),
-                                           F32(p, 1, 5, 4), I32(faces, 3, 3), I32(topology, 3, 3),
-                                           F32(out, 1, SIZE, SIZE, 1)));
+    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1),
+                                           F32(drawn, 1, SIZE, SIZE, 4), F32(p, 1, 5, 4), I32(faces, 3, 3),
+                                           I32(topology, 3, 3), F32(out, 1, SIZE, SIZE, 1)));
     assert_memory_equal(color, out, sizeof out);
     free(topology);
     free(drawn);
@@ -239,7 +242,8 @@ static void three_faces_on_an_edge_are_a_silhouette_only_when_one_side_is_empty(
 static void topology_links_exactly_the_half_edges_of_an_edge(void **state)
 {
     (void)state;
-    struct scene s = random_scene(41, 1, 30, 200, 1, 1, 1, 1); /* few vertices: many edges of three and more faces */
+    struct scene s =
+        random_scene(41, 1, 30, 200, 1, 1, 1, 1); /* few vertices: many edges of three and more faces */
     s.triangles[0] = s.triangles[1];
     s.triangles[5] = -1;
     int *topology = topology_of(&s, NULL);
@@ -256,7 +260,8 @@ static void topology_links_exactly_the_half_edges_of_an_edge(void **state)
             const int *u = s.triangles + k / 3 * 3, *v = s.triangles + h / 3 * 3;
             if (k == h || u[0] == u[1] || u[1] == u[2] || u[2] == u[0] || u[0] < 0 || u[1] < 0 || u[2] < 0)
                 continue;
-            const int p = u[(k % 3 + 1) % 3], q = u[(k % 3 + 2) % 3], x = v[(h % 3 + 1) % 3], y = v[(h % 3 + 2) % 3];
+            const int p = u[(k % 3 + 1) % 3], q = u[(k % 3 + 2) % 3], x = v[(h % 3 + 1) % 3],
+                      y = v[(h % 3 + 2) % 3];
             want += (p == x && q == y) || (p == y && q == x);
         }
         assert_int_equal(want, ring);
@@ -273,7 +278,8 @@ static void a_million_edges_at_one_vertex_are_linked_in_time(void **state)
     for (int k = 0; k < F; k++)
         memcpy(s.triangles + 3LL * k, (int[]){0, k + 1, k + 2}, 3 * sizeof(int));
     int *topology = topology_of(&s, NULL);
-    for (int k = 1; k < F; k++) /* the edge 0 - (k + 1) is opposite corner 1 of face k and corner 2 of face k - 1 */
+    for (int k = 1; k < F;
+         k++) /* the edge 0 - (k + 1) is opposite corner 1 of face k and corner 2 of face k - 1 */
         assert_int_equal(3 * (k - 1) + 1, topology[3 * k + 2]);
     free(topology);
     free(s.triangles);
@@ -292,13 +298,14 @@ static void nothing_blends_with_vertices_behind_the_eye_or_not_finite(void **sta
         float q[16];
         memcpy(q, p, sizeof q);
         q[4 + 3] = q[12 + 3] = bad[k]; /* both ends of the right edge */
-        assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                               F32(q, 1, 4, 4), I32(QUAD, 2, 3), I32(topology, 2, 3),
-                                               F32(out, 1, SIZE, SIZE, 1)));
-        assert_int_equal(FEL_OK, fel_antialias_backward(
-                                     test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                     F32(q, 1, 4, 4), I32(QUAD, 2, 3), I32(topology, 2, 3),
-                                     F32(color, 1, SIZE, SIZE, 1), 1, 0, F32(gc, 1, SIZE, SIZE, 1), F32(gp, 1, 4, 4)));
+        assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1),
+                                               F32(rast, 1, SIZE, SIZE, 4), F32(q, 1, 4, 4), I32(QUAD, 2, 3),
+                                               I32(topology, 2, 3), F32(out, 1, SIZE, SIZE, 1)));
+        assert_int_equal(FEL_OK,
+                         fel_antialias_backward(test_context(), F32(color, 1, SIZE, SIZE, 1),
+                                                F32(rast, 1, SIZE, SIZE, 4), F32(q, 1, 4, 4), I32(QUAD, 2, 3),
+                                                I32(topology, 2, 3), F32(color, 1, SIZE, SIZE, 1), 1, 0,
+                                                F32(gc, 1, SIZE, SIZE, 1), F32(gp, 1, 4, 4)));
         for (int n = 0; n < 64; n++)
             assert_true(isfinite(out[n]) && isfinite(gc[n]));
         for (int n = 0; n < 16; n++)
@@ -312,16 +319,19 @@ static void errors_name_argument_expected_and_got(void **state)
     (void)state;
     float p[16] = {0}, color[64] = {0}, rast[256] = {0}, out[64];
     int topology[6] = {0};
-    assert_int_equal(FEL_INVALID_SHAPE, fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1),
-                                                      F32(rast, 1, SIZE, 4, 4), F32(p, 1, 4, 4), I32(QUAD, 2, 3),
-                                                      I32(topology, 2, 3), F32(out, 1, SIZE, SIZE, 1)));
+    assert_int_equal(FEL_INVALID_SHAPE,
+                     fel_antialias(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, 4, 4),
+                                   F32(p, 1, 4, 4), I32(QUAD, 2, 3), I32(topology, 2, 3),
+                                   F32(out, 1, SIZE, SIZE, 1)));
     assert_non_null(strstr(fel_last_error(), "rast: expected float32 [n, h, w, 4]"));
-    assert_int_equal(FEL_INVALID_SHAPE, fel_antialias_topology(test_context(), I32(QUAD, 2, 3), NULL, I32(topology, 1, 3)));
+    assert_int_equal(FEL_INVALID_SHAPE,
+                     fel_antialias_topology(test_context(), I32(QUAD, 2, 3), NULL, I32(topology, 1, 3)));
     assert_non_null(strstr(fel_last_error(), "topology: expected int32 [f, 3]"));
     assert_int_equal(FEL_INVALID_ARGUMENT,
-                     fel_antialias_backward(test_context(), F32(color, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                            F32(p, 1, 4, 4), I32(QUAD, 2, 3), I32(topology, 2, 3),
-                                            F32(color, 1, SIZE, SIZE, 1), 1, 6, F32(out, 1, SIZE, SIZE, 1), NULL));
+                     fel_antialias_backward(test_context(), F32(color, 1, SIZE, SIZE, 1),
+                                            F32(rast, 1, SIZE, SIZE, 4), F32(p, 1, 4, 4), I32(QUAD, 2, 3),
+                                            I32(topology, 2, 3), F32(color, 1, SIZE, SIZE, 1), 1, 6,
+                                            F32(out, 1, SIZE, SIZE, 1), NULL));
     assert_non_null(strstr(fel_last_error(), "flags"));
 }
 

@@ -25,7 +25,8 @@ static void rendered_free(struct rendered *r)
 
 /* Sum over pixels of upstream gradients times u, v and their derivatives, the faces being those of rast, with one
  * coordinate moved. Thin triangles and pixels near edges are left out by zero upstream gradients. */
-static double raster_loss(const struct rendered *r, const float *g, const float *gdb, int vertex, int component, double step)
+static double raster_loss(const struct rendered *r, const float *g, const float *gdb, int vertex,
+                          int component, double step)
 {
     const struct scene *s = &r->scene;
     double sum = 0;
@@ -44,7 +45,8 @@ static double raster_loss(const struct rendered *r, const float *g, const float 
         }
         if (!moved)
             continue;
-        const struct truth t = truth_of((const double(*)[4])p, s->h, s->w, (int)(pixel / s->w % s->h), (int)(pixel % s->w));
+        const struct truth t =
+            truth_of((const double(*)[4])p, s->h, s->w, (int)(pixel / s->w % s->h), (int)(pixel % s->w));
         sum += (double)g[4 * pixel] * t.u + (double)g[4 * pixel + 1] * t.v;
         sum += (double)gdb[4 * pixel] * t.du[0] + (double)gdb[4 * pixel + 1] * t.du[1] +
                (double)gdb[4 * pixel + 2] * t.dv[0] + (double)gdb[4 * pixel + 3] * t.dv[1];
@@ -60,25 +62,26 @@ static void rasterize_gradients_equal_differences_of_the_definition(void **state
             struct rendered r = render(51, 2, 24, 20, 30, 40);
             const struct scene *s = &r.scene;
             struct random random = {7};
-            float *g = NEW(float, 4 * pixel_count(s)), *gdb = NEW(float, 4 * pixel_count(s)), *out = NEW(float, 4 * s->n * s->v);
+            float *g = NEW(float, 4 * pixel_count(s)), *gdb = NEW(float, 4 * pixel_count(s)),
+                  *out = NEW(float, 4 * s->n * s->v);
             random_fill(&random, g, (size_t)(4 * pixel_count(s)), -1, 1);
             if (with_db)
                 random_fill(&random, gdb, (size_t)(4 * pixel_count(s)), -20, 20);
             for (int64_t k = 0; k < pixel_count(s); k++) {
                 const int64_t face = face_at(r.rast, k);
                 const struct truth t = face < 0 ? (struct truth){0}
-                                                : truth_at(s, (int)(k / s->w / s->h), (int)face, (int)(k / s->w % s->h),
-                                                           (int)(k % s->w));
+                                                : truth_at(s, (int)(k / s->w / s->h), (int)face,
+                                                           (int)(k / s->w % s->h), (int)(k % s->w));
                 if (t.thickness < .1) {
                     memset(g + 4 * k, 0, 4 * sizeof *g);
                     memset(gdb + 4 * k, 0, 4 * sizeof *gdb);
                 }
             }
-            assert_int_equal(FEL_OK, fel_rasterize_backward(test_context(), F32(s->positions, s->n, s->v, 4),
-                                                            I32(s->triangles, s->f, 3), F32(r.rast, s->n, s->h, s->w, 4),
-                                                            F32(g, s->n, s->h, s->w, 4),
-                                                            with_db ? F32(gdb, s->n, s->h, s->w, 4) : NULL, flags,
-                                                            F32(out, s->n, s->v, 4)));
+            assert_int_equal(
+                FEL_OK, fel_rasterize_backward(
+                            test_context(), F32(s->positions, s->n, s->v, 4), I32(s->triangles, s->f, 3),
+                            F32(r.rast, s->n, s->h, s->w, 4), F32(g, s->n, s->h, s->w, 4),
+                            with_db ? F32(gdb, s->n, s->h, s->w, 4) : NULL, flags, F32(out, s->n, s->v, 4)));
             double error = 0, size = 0;
             for (int v = 0; v < s->n * s->v; v++) {
                 assert_near(0, out[4 * v + 2], 0);
@@ -86,11 +89,13 @@ static void rasterize_gradients_equal_differences_of_the_definition(void **state
                     if (c == 2)
                         continue;
                     const double h = 1e-6;
-                    const double want = (raster_loss(&r, g, gdb, v, c, h) - raster_loss(&r, g, gdb, v, c, -h)) / (2 * h);
+                    const double want =
+                        (raster_loss(&r, g, gdb, v, c, h) - raster_loss(&r, g, gdb, v, c, -h)) / (2 * h);
                     const double off = (double)out[4 * v + c] - want;
                     error += off * off, size += want * want;
                     if (fabs(want) > 1e-2 * sqrt(size) && want * (double)out[4 * v + c] < 0)
-                        fail_msg("vertex %d component %d: gradient %g, differences %g", v, c, (double)out[4 * v + c], want);
+                        fail_msg("vertex %d component %d: gradient %g, differences %g", v, c,
+                                 (double)out[4 * v + c], want);
                 }
             }
             assert_true(size > 1);
@@ -110,9 +115,10 @@ static void without_db_gradient_nothing_flows_from_derivatives(void **state)
     const struct scene *s = &r.scene;
     float *zero = NEW(float, 4 * pixel_count(s)), *out = NEW(float, 4 * s->v);
     memset(out, 1, 4 * (size_t)s->v * sizeof *out);
-    assert_int_equal(FEL_OK, fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
-                                                    F32(r.rast, 1, s->h, s->w, 4), F32(zero, 1, s->h, s->w, 4), NULL, 0,
-                                                    F32(out, 1, s->v, 4)));
+    assert_int_equal(FEL_OK,
+                     fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4),
+                                            I32(s->triangles, s->f, 3), F32(r.rast, 1, s->h, s->w, 4),
+                                            F32(zero, 1, s->h, s->w, 4), NULL, 0, F32(out, 1, s->v, 4)));
     for (int k = 0; k < 4 * s->v; k++)
         assert_near(0, out[k], 0);
     free(zero);
@@ -126,20 +132,24 @@ static void zero_upstream_gives_exact_zero_even_for_nan_positions(void **state)
     struct rendered r = render(53, 1, 20, 15, 20, 20);
     struct scene *s = &r.scene;
     const int64_t pixels = pixel_count(s);
-    float *zero = NEW(float, 4 * pixels), *out = NEW(float, 4 * s->v), *color = NEW(float, 3 * pixels), *gc = NEW(float, 3 * pixels);
+    float *zero = NEW(float, 4 * pixels), *out = NEW(float, 4 * s->v), *color = NEW(float, 3 * pixels),
+          *gc = NEW(float, 3 * pixels);
     int *topology = NEW(int, 3 * s->f);
-    assert_int_equal(FEL_OK, fel_antialias_topology(test_context(), I32(s->triangles, s->f, 3), NULL, I32(topology, s->f, 3)));
+    assert_int_equal(FEL_OK, fel_antialias_topology(test_context(), I32(s->triangles, s->f, 3), NULL,
+                                                    I32(topology, s->f, 3)));
     for (int k = 0; k < 4 * s->v; k++)
         s->positions[k] = k % 3 ? NAN : INFINITY;
-    assert_int_equal(FEL_OK, fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
-                                                    F32(r.rast, 1, s->h, s->w, 4), F32(zero, 1, s->h, s->w, 4),
-                                                    F32(zero, 1, s->h, s->w, 4), 0, F32(out, 1, s->v, 4)));
+    assert_int_equal(FEL_OK, fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4),
+                                                    I32(s->triangles, s->f, 3), F32(r.rast, 1, s->h, s->w, 4),
+                                                    F32(zero, 1, s->h, s->w, 4), F32(zero, 1, s->h, s->w, 4),
+                                                    0, F32(out, 1, s->v, 4)));
     for (int k = 0; k < 4 * s->v; k++)
         assert_near(0, out[k], 0);
-    assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(color, 1, s->h, s->w, 3), F32(r.rast, 1, s->h, s->w, 4),
+    assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(color, 1, s->h, s->w, 3),
+                                                    F32(r.rast, 1, s->h, s->w, 4),
                                                     F32(s->positions, 1, s->v, 4), I32(s->triangles, s->f, 3),
-                                                    I32(topology, s->f, 3), F32(color, 1, s->h, s->w, 3), 1, 0,
-                                                    F32(gc, 1, s->h, s->w, 3), F32(out, 1, s->v, 4)));
+                                                    I32(topology, s->f, 3), F32(color, 1, s->h, s->w, 3), 1,
+                                                    0, F32(gc, 1, s->h, s->w, 3), F32(out, 1, s->v, 4)));
     for (int k = 0; k < 4 * s->v; k++)
         assert_near(0, out[k], 0);
     free(zero);
@@ -160,10 +170,11 @@ static void deterministic_gradients_are_the_same_bits_every_time(void **state)
     struct random random = {1};
     random_fill(&random, g, floats, -1, 1);
     for (int k = 0; k < 5; k++) {
-        assert_int_equal(FEL_OK, fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4),
-                                                        I32(s->triangles, s->f, 3), F32(r.rast, 1, s->h, s->w, 4),
-                                                        F32(g, 1, s->h, s->w, 4), F32(g, 1, s->h, s->w, 4),
-                                                        FEL_DETERMINISTIC, F32(k ? again : first, 1, s->v, 4)));
+        assert_int_equal(FEL_OK,
+                         fel_rasterize_backward(test_context(), F32(s->positions, 1, s->v, 4),
+                                                I32(s->triangles, s->f, 3), F32(r.rast, 1, s->h, s->w, 4),
+                                                F32(g, 1, s->h, s->w, 4), F32(g, 1, s->h, s->w, 4),
+                                                FEL_DETERMINISTIC, F32(k ? again : first, 1, s->v, 4)));
         if (k)
             assert_memory_equal(first, again, 4 * (size_t)s->v * sizeof *first);
     }
@@ -176,12 +187,13 @@ static void deterministic_gradients_are_the_same_bits_every_time(void **state)
 static void deterministic_sum_of_a_contribution_that_is_not_finite_is_nan(void **state)
 {
     (void)state;
-    const float attributes[] = {1, 2, 4, 8, 9, 10}, rast[] = {.25F, .5F, 0, 1, .25F, .5F, 0, 2}, g[] = {INFINITY, 1};
+    const float attributes[] = {1, 2, 4, 8, 9, 10}, rast[] = {.25F, .5F, 0, 1, .25F, .5F, 0, 2},
+                g[] = {INFINITY, 1};
     float out[6];
-    assert_int_equal(FEL_OK, fel_interpolate_backward(test_context(), F32(attributes, 6, 1), F32(rast, 1, 1, 2, 4),
-                                                      I32(((int[]){0, 1, 2, 3, 4, 5}), 2, 3), NULL, NULL,
-                                                      F32(g, 1, 1, 2, 1), NULL, FEL_DETERMINISTIC, F32(out, 6, 1), NULL,
-                                                      NULL));
+    assert_int_equal(FEL_OK, fel_interpolate_backward(
+                                 test_context(), F32(attributes, 6, 1), F32(rast, 1, 1, 2, 4),
+                                 I32(((int[]){0, 1, 2, 3, 4, 5}), 2, 3), NULL, NULL, F32(g, 1, 1, 2, 1), NULL,
+                                 FEL_DETERMINISTIC, F32(out, 6, 1), NULL, NULL));
     for (int k = 0; k < 3; k++)
         assert_true(isnan(out[k]));
     assert_near(.25, out[3], 1e-6);
@@ -217,9 +229,9 @@ static double texture_loss(const struct lookup *l)
         levels[k] = &tensors[k];
     }
     assert_int_equal(FEL_OK, fel_texture_mips(test_context(), texture, levels, LEVELS));
-    if (fel_texture(test_context(), texture, (const DLTensor *const *)levels, LEVELS, F32(l->uv, 1, 1, l->p, n),
-                    F32(l->da, 1, 1, l->p, 2 * n), F32(l->bias, 1, 1, l->p), l->filter, l->boundary,
-                    F32(out, 1, 1, l->p, l->c)))
+    if (fel_texture(test_context(), texture, (const DLTensor *const *)levels, LEVELS,
+                    F32(l->uv, 1, 1, l->p, n), F32(l->da, 1, 1, l->p, 2 * n), F32(l->bias, 1, 1, l->p),
+                    l->filter, l->boundary, F32(out, 1, 1, l->p, l->c)))
         fail_msg("%s", fel_last_error());
     double sum = 0;
     for (int k = 0; k < l->p * l->c; k++)
@@ -232,8 +244,8 @@ static double texture_loss(const struct lookup *l)
 
 /* Relative L2 distance of `grad` from central differences of x's elements; elements whose one-sided differences
  * disagree (a kink between) are left out, but no more than a tenth of them. */
-static void compare_with_differences(const struct lookup *l, float *x, const float *grad, int count, float step,
-                                     const char *what)
+static void compare_with_differences(const struct lookup *l, float *x, const float *grad, int count,
+                                     float step, const char *what)
 {
     double error = 0, size = 0;
     int kinks = 0;
@@ -246,7 +258,8 @@ static void compare_with_differences(const struct lookup *l, float *x, const flo
         x[k] = was - step;
         const double lower = texture_loss(l), width = (double)above - (double)x[k];
         x[k] = was;
-        const double want = (upper - lower) / width, left = (middle - lower) / (width / 2), right = (upper - middle) / (width / 2);
+        const double want = (upper - lower) / width, left = (middle - lower) / (width / 2),
+                     right = (upper - middle) / (width / 2);
         if (fabs(left - right) > .02 * (fabs(left) + fabs(right)) + .02) {
             kinks++;
             continue;
@@ -257,8 +270,8 @@ static void compare_with_differences(const struct lookup *l, float *x, const flo
     if (size == 0 && error == 0)
         return;
     if (sqrt(error) > 4e-3 * sqrt(size) + 1e-4 || kinks > count / 4)
-        fail_msg("%s, filter %d, boundary %d: relative error %g, %d kinks of %d", what, (int)l->filter, (int)l->boundary,
-                 sqrt(error / size), kinks, count);
+        fail_msg("%s, filter %d, boundary %d: relative error %g, %d kinks of %d", what, (int)l->filter,
+                 (int)l->boundary, sqrt(error / size), kinks, count);
 }
 
 static void texture_gradients_equal_differences(void **state)
@@ -267,11 +280,22 @@ static void texture_gradients_equal_differences(void **state)
     enum { SIDE = 8, C = 2, P = 24 };
     for (int boundary = 0; boundary < 4; boundary++) {
         for (int filter = 0; filter < 4; filter++) {
-            const int cube = boundary == FEL_BOUNDARY_CUBE, n = cube ? 3 : 2, texels = (cube ? 6 : 1) * SIDE * SIDE * C;
+            const int cube = boundary == FEL_BOUNDARY_CUBE, n = cube ? 3 : 2,
+                      texels = (cube ? 6 : 1) * SIDE * SIDE * C;
             struct random r = {(uint64_t)(90 + boundary)};
             float texture[6 * SIDE * SIDE * C], uv[3 * P], da[6 * P], bias[P], g[C * P];
             float gt[6 * SIDE * SIDE * C], guv[3 * P], gda[6 * P], gbias[P];
-            struct lookup l = {texture, uv, da, bias, g, SIDE, SIDE, C, P, (fel_texture_filter)filter, (fel_texture_boundary)boundary};
+            struct lookup l = {texture,
+                               uv,
+                               da,
+                               bias,
+                               g,
+                               SIDE,
+                               SIDE,
+                               C,
+                               P,
+                               (fel_texture_filter)filter,
+                               (fel_texture_boundary)boundary};
             random_fill(&r, texture, (size_t)texels, -1, 1);
             random_fill(&r, uv, COUNT_OF(uv), cube ? -1 : -.2F, cube ? 1 : 1.2F);
             random_fill(&r, da, COUNT_OF(da), -.25F, .25F);
@@ -279,19 +303,21 @@ static void texture_gradients_equal_differences(void **state)
             random_fill(&r, g, COUNT_OF(g), -1, 1);
             float level[LEVELS][6 * SIDE * SIDE * C];
             const DLTensor *t = cube ? F32(texture, 1, 6, SIDE, SIDE, C) : F32(texture, 1, SIDE, SIDE, C);
-            DLTensor *flat[] = {F32(level[0], 1, 4, 4, C), F32(level[1], 1, 2, 2, C), F32(level[2], 1, 1, 1, C)};
-            DLTensor *cubes[] = {F32(level[0], 1, 6, 4, 4, C), F32(level[1], 1, 6, 2, 2, C), F32(level[2], 1, 6, 1, 1, C)};
+            DLTensor *flat[] = {F32(level[0], 1, 4, 4, C), F32(level[1], 1, 2, 2, C),
+                                F32(level[2], 1, 1, 1, C)};
+            DLTensor *cubes[] = {F32(level[0], 1, 6, 4, 4, C), F32(level[1], 1, 6, 2, 2, C),
+                                 F32(level[2], 1, 6, 1, 1, C)};
             DLTensor *const *levels = cube ? cubes : flat;
             DLTensor grad_texture = *t;
             grad_texture.data = gt;
             assert_int_equal(FEL_OK, fel_texture_mips(test_context(), t, levels, LEVELS));
             for (unsigned flags = 0; flags <= FEL_DETERMINISTIC; flags++) {
-                assert_int_equal(FEL_OK, fel_texture_backward(test_context(), t, (const DLTensor *const *)levels, LEVELS,
-                                                              F32(uv, 1, 1, P, n), F32(da, 1, 1, P, 2 * n),
-                                                              F32(bias, 1, 1, P), l.filter, l.boundary,
-                                                              F32(g, 1, 1, P, C), flags, &grad_texture, NULL,
-                                                              F32(guv, 1, 1, P, n), F32(gda, 1, 1, P, 2 * n),
-                                                              F32(gbias, 1, 1, P)));
+                assert_int_equal(
+                    FEL_OK, fel_texture_backward(test_context(), t, (const DLTensor *const *)levels, LEVELS,
+                                                 F32(uv, 1, 1, P, n), F32(da, 1, 1, P, 2 * n),
+                                                 F32(bias, 1, 1, P), l.filter, l.boundary, F32(g, 1, 1, P, C),
+                                                 flags, &grad_texture, NULL, F32(guv, 1, 1, P, n),
+                                                 F32(gda, 1, 1, P, 2 * n), F32(gbias, 1, 1, P)));
                 compare_with_differences(&l, texture, gt, texels, .05F, "texture");
                 if (filter == FEL_FILTER_NEAREST)
                     for (int k = 0; k < n * P; k++)
@@ -307,8 +333,10 @@ static void texture_gradients_equal_differences(void **state)
                     compare_with_differences(&l, da, gda, 2 * n * P, 4e-4F, "uv_da");
                     compare_with_differences(&l, bias, gbias, P, 2e-3F, "bias");
                 }
-                for (int k = 0; cube && filter == FEL_FILTER_LINEAR && k < P; k++) { /* along the sphere only */
-                    const double dot = (double)uv[3 * k] * (double)guv[3 * k] + (double)uv[3 * k + 1] * (double)guv[3 * k + 1] +
+                for (int k = 0; cube && filter == FEL_FILTER_LINEAR && k < P;
+                     k++) { /* along the sphere only */
+                    const double dot = (double)uv[3 * k] * (double)guv[3 * k] +
+                                       (double)uv[3 * k + 1] * (double)guv[3 * k + 1] +
                                        (double)uv[3 * k + 2] * (double)guv[3 * k + 2];
                     assert_near(0, dot, 1e-4);
                 }
@@ -319,14 +347,15 @@ static void texture_gradients_equal_differences(void **state)
 
 /* ---- antialias ---- */
 
-static double antialias_loss(const struct rendered *r, const float *positions, const int *topology, const float *color,
-                             const float *g)
+static double antialias_loss(const struct rendered *r, const float *positions, const int *topology,
+                             const float *color, const float *g)
 {
     const struct scene *s = &r->scene;
     float *out = NEW(float, 2 * pixel_count(s));
-    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, s->n, s->h, s->w, 2), F32(r->rast, s->n, s->h, s->w, 4),
-                                           F32(positions, s->n, s->v, 4), I32(s->triangles, s->f, 3),
-                                           I32(topology, s->f, 3), F32(out, s->n, s->h, s->w, 2)));
+    assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(color, s->n, s->h, s->w, 2),
+                                           F32(r->rast, s->n, s->h, s->w, 4), F32(positions, s->n, s->v, 4),
+                                           I32(s->triangles, s->f, 3), I32(topology, s->f, 3),
+                                           F32(out, s->n, s->h, s->w, 2)));
     double sum = 0;
     for (int64_t k = 0; k < 2 * pixel_count(s); k++)
         sum += (double)out[k] * (double)g[k];
@@ -346,11 +375,13 @@ static void antialias_position_gradients_equal_differences(void **state)
     for (int64_t k = 0; k < values; k++) /* smooth within a face, so that pairs differ by more than noise */
         color[k] = (float)((face_at(r.rast, k / 2) * 7 + k % 2) % 5) * .3F;
     random_fill(&random, g, (size_t)values, -1, 1);
-    assert_int_equal(FEL_OK, fel_antialias_topology(test_context(), I32(s->triangles, s->f, 3), NULL, I32(topology, s->f, 3)));
-    assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(color, s->n, s->h, s->w, 2),
-                                                    F32(r.rast, s->n, s->h, s->w, 4), F32(s->positions, s->n, s->v, 4),
-                                                    I32(s->triangles, s->f, 3), I32(topology, s->f, 3),
-                                                    F32(g, s->n, s->h, s->w, 2), 1, 0, NULL, F32(gp, s->n, s->v, 4)));
+    assert_int_equal(FEL_OK, fel_antialias_topology(test_context(), I32(s->triangles, s->f, 3), NULL,
+                                                    I32(topology, s->f, 3)));
+    assert_int_equal(
+        FEL_OK, fel_antialias_backward(test_context(), F32(color, s->n, s->h, s->w, 2),
+                                       F32(r.rast, s->n, s->h, s->w, 4), F32(s->positions, s->n, s->v, 4),
+                                       I32(s->triangles, s->f, 3), I32(topology, s->f, 3),
+                                       F32(g, s->n, s->h, s->w, 2), 1, 0, NULL, F32(gp, s->n, s->v, 4)));
     double error = 0, size = 0;
     int kinks = 0;
     const double middle = antialias_loss(&r, s->positions, topology, color, g);
@@ -364,9 +395,11 @@ static void antialias_position_gradients_equal_differences(void **state)
         const float above = s->positions[k];
         const double upper = antialias_loss(&r, s->positions, topology, color, g);
         s->positions[k] = was - step;
-        const double lower = antialias_loss(&r, s->positions, topology, color, g), width = (double)above - (double)s->positions[k];
+        const double lower = antialias_loss(&r, s->positions, topology, color, g),
+                     width = (double)above - (double)s->positions[k];
         s->positions[k] = was;
-        const double want = (upper - lower) / width, left = 2 * (middle - lower) / width, right = 2 * (upper - middle) / width;
+        const double want = (upper - lower) / width, left = 2 * (middle - lower) / width,
+                     right = 2 * (upper - middle) / width;
         if (fabs(left - right) > .05 * (fabs(left) + fabs(right)) + .1) {
             kinks++; /* a distance passes 1/2, or a pair its limits */
             continue;
@@ -397,14 +430,17 @@ static void square_is_pulled_to_a_target_mask(void **state)
             p[4 * k + 3] = 1;
         }
         const struct scene s = {p, triangles, 1, 4, 2, SIZE, SIZE};
-        float *rast = draw(test_context(), &s, NULL), mask[SIZE * SIZE], out[SIZE * SIZE], g[SIZE * SIZE], gp[16];
+        float *rast = draw(test_context(), &s, NULL), mask[SIZE * SIZE], out[SIZE * SIZE], g[SIZE * SIZE],
+              gp[16];
         int topology[6];
         for (int k = 0; k < SIZE * SIZE; k++)
             mask[k] = rast[4 * k + 3] > 0;
-        assert_int_equal(FEL_OK, fel_antialias_topology(test_context(), I32(triangles, 2, 3), NULL, I32(topology, 2, 3)));
-        assert_int_equal(FEL_OK, fel_antialias(test_context(), F32(mask, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
-                                               F32(p, 1, 4, 4), I32(triangles, 2, 3), I32(topology, 2, 3),
-                                               F32(out, 1, SIZE, SIZE, 1)));
+        assert_int_equal(
+            FEL_OK, fel_antialias_topology(test_context(), I32(triangles, 2, 3), NULL, I32(topology, 2, 3)));
+        assert_int_equal(FEL_OK,
+                         fel_antialias(test_context(), F32(mask, 1, SIZE, SIZE, 1),
+                                       F32(rast, 1, SIZE, SIZE, 4), F32(p, 1, 4, 4), I32(triangles, 2, 3),
+                                       I32(topology, 2, 3), F32(out, 1, SIZE, SIZE, 1)));
         if (step == 0) {
             memcpy(target, out, sizeof target);
             free(rast);
@@ -413,14 +449,16 @@ static void square_is_pulled_to_a_target_mask(void **state)
         last = 0;
         for (int k = 0; k < SIZE * SIZE; k++) {
             const float off = out[k] - target[k];
-            g[k] = off > 0 ? 1 : off < 0 ? -1 : 0; /* a squared loss would be flat wherever a pixel is just full */
+            g[k] = off > 0   ? 1
+                   : off < 0 ? -1
+                             : 0; /* a squared loss would be flat wherever a pixel is just full */
             last += fabsf(off);
         }
         first = step == 1 ? last : first;
-        assert_int_equal(FEL_OK, fel_antialias_backward(test_context(), F32(mask, 1, SIZE, SIZE, 1),
-                                                        F32(rast, 1, SIZE, SIZE, 4), F32(p, 1, 4, 4),
-                                                        I32(triangles, 2, 3), I32(topology, 2, 3),
-                                                        F32(g, 1, SIZE, SIZE, 1), 1, 0, NULL, F32(gp, 1, 4, 4)));
+        assert_int_equal(FEL_OK, fel_antialias_backward(
+                                     test_context(), F32(mask, 1, SIZE, SIZE, 1), F32(rast, 1, SIZE, SIZE, 4),
+                                     F32(p, 1, 4, 4), I32(triangles, 2, 3), I32(topology, 2, 3),
+                                     F32(g, 1, SIZE, SIZE, 1), 1, 0, NULL, F32(gp, 1, 4, 4)));
         float gx = 0, gy = 0, ga = 0;
         for (int k = 0; k < 4; k++) {
             gx += gp[4 * k], gy += gp[4 * k + 1];

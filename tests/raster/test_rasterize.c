@@ -77,7 +77,7 @@ static void square_with_corners_on_centres_owns_left_and_bottom(void **state)
         for (int j = 0; j < 8; j++) {
             const int id = (int)rast[4 * (8 * i + j) + 3];
             count[id]++;
-            assert_int_equal(i < 7 && j < 7, id > 0);
+            assert_int_equal(i < 7 && j<7, id> 0);
         }
     }
     assert_int_equal(49, count[1] + count[2]);
@@ -91,7 +91,8 @@ static void perspective_triangle_has_the_worked_out_values(void **state)
     const float p[] = {-1, -1, -.5F, 1, 6, -2, 0, 2, -4, 12, 2, 4};
     const struct scene s = scene_of(p, (int[]){0, 1, 2}, 3, 1, 1, 1);
     float db[4], *rast = draw(test_context(), &s, db);
-    const float want[] = {8 / 11.0F, 2 / 11.0F, -0.125F, 1}, want_db[] = {-.462810F, -.330579F, .429752F, .099174F};
+    const float want[] = {8 / 11.0F, 2 / 11.0F, -0.125F, 1},
+                want_db[] = {-.462810F, -.330579F, .429752F, .099174F};
     for (int k = 0; k < 4; k++) {
         assert_near(want[k], rast[k], 1e-6);
         assert_near(want_db[k], db[k], 2e-6);
@@ -159,7 +160,8 @@ static void fan_of_1000_triangles_covers_every_pixel_once(void **state)
     for (int k = 0; k < N; k++) {
         float *p = s.positions + 4 * (k + 1);
         p[0] = 3 * cosf(angle[k]), p[1] = 3 * sinf(angle[k]), p[3] = 1;
-        s.triangles[3 * k] = 0, s.triangles[3 * k + 1] = k + 1, s.triangles[3 * k + 2] = k == N - 1 ? 1 : k + 2;
+        s.triangles[3 * k] = 0, s.triangles[3 * k + 1] = k + 1,
+                        s.triangles[3 * k + 2] = k == N - 1 ? 1 : k + 2;
     }
     int *counts = cover_counts(&s);
     for (int64_t k = 0; k < pixel_count(&s); k++)
@@ -176,8 +178,13 @@ static void plane_across_the_eye_has_no_hole_and_no_double_hit(void **state)
     for (uint64_t seed = 1; seed <= 12; seed++) {
         enum { SIDE = 9 };
         struct random r = {seed};
-        struct scene s = {NEW(float, 4 * SIDE * SIDE), NEW(int, 6 * (SIDE - 1) * (SIDE - 1)), 1, SIDE * SIDE,
-                          2 * (SIDE - 1) * (SIDE - 1), 64, 48};
+        struct scene s = {NEW(float, 4 * SIDE * SIDE),
+                          NEW(int, 6 * (SIDE - 1) * (SIDE - 1)),
+                          1,
+                          SIDE * SIDE,
+                          2 * (SIDE - 1) * (SIDE - 1),
+                          64,
+                          48};
         const float reach = seed % 3 == 0 ? 1e4F : seed % 3 == 1 ? 3.0F : 40.0F;
         const float tilt = random_in(&r, -.3F, .3F), roll = random_in(&r, -.5F, .5F);
         for (int i = 0; i < SIDE; i++) {
@@ -185,7 +192,8 @@ static void plane_across_the_eye_has_no_hole_and_no_double_hit(void **state)
                 const int inner = i > 0 && j > 0 && i < SIDE - 1 && j < SIDE - 1;
                 const float a = ((float)i + (inner ? random_in(&r, -.4F, .4F) : 0)) / (SIDE - 1) * 2 - 1;
                 const float b = ((float)j + (inner ? random_in(&r, -.4F, .4F) : 0)) / (SIDE - 1) * 2 - 1;
-                const float z = a * reach, x = b * reach, y = -1 + tilt * z + roll * x; /* eye at 0, looks along z */
+                const float z = a * reach, x = b * reach,
+                            y = -1 + tilt * z + roll * x; /* eye at 0, looks along z */
                 float *p = s.positions + 4 * (i * SIDE + j);
                 p[0] = x, p[1] = y, p[2] = 1.02F * z - 0.202F, p[3] = z;
             }
@@ -194,7 +202,8 @@ static void plane_across_the_eye_has_no_hole_and_no_double_hit(void **state)
         for (int i = 0; i < SIDE - 1; i++) {
             for (int j = 0; j < SIDE - 1; j++, t += 6) {
                 const int a = i * SIDE + j, b = a + 1, c = a + SIDE, d = c + 1;
-                memcpy(t, random_below(&r, 2) ? (int[]){a, b, c, d, c, b} : (int[]){a, b, d, a, d, c}, 6 * sizeof *t);
+                memcpy(t, random_below(&r, 2) ? (int[]){a, b, c, d, c, b} : (int[]){a, b, d, a, d, c},
+                       6 * sizeof *t);
             }
         }
         int *counts = cover_counts(&s);
@@ -202,21 +211,24 @@ static void plane_across_the_eye_has_no_hole_and_no_double_hit(void **state)
         for (int i = 0; i < s.h; i++) {
             for (int j = 0; j < s.w; j++) {
                 const double x = (2.0 * j + 1) / s.w - 1, y = (2.0 * i + 1) / s.h - 1;
-                const double lambda = -1 / (y - (double)tilt - (double)roll * x); /* w of the plane at the sample */
+                const double lambda =
+                    -1 / (y - (double)tilt - (double)roll * x); /* w of the plane at the sample */
                 const double z = lambda, depth = (1.02 * z - 0.202) / z;
                 const double a = z / (double)reach, b = x * lambda / (double)reach;
                 const double edge = 0.02;
                 const int count = counts[i * s.w + j];
                 if (count > 1)
                     fail_msg("seed %d: pixel (%d, %d) is hit %d times", (int)seed, i, j, count);
-                if (lambda > 0 && depth > -0.999 && depth < 0.9999 && fabs(a) < 1 - edge && fabs(b) < 1 - edge) {
+                if (lambda > 0 && depth > -0.999 && depth < 0.9999 && fabs(a) < 1 - edge &&
+                    fabs(b) < 1 - edge) {
                     covered++;
                     if (count != 1)
                         fail_msg("seed %d: pixel (%d, %d) is a hole (depth %g)", (int)seed, i, j, depth);
                 } else if (!(lambda > 0 && depth > -1.001 && depth < 1.0001 && fabs(a) < 1 + edge &&
                              fabs(b) < 1 + edge) &&
                            count) {
-                    fail_msg("seed %d: pixel (%d, %d) is hit outside the plane (depth %g)", (int)seed, i, j, depth);
+                    fail_msg("seed %d: pixel (%d, %d) is hit outside the plane (depth %g)", (int)seed, i, j,
+                             depth);
                 }
             }
         }
@@ -230,8 +242,13 @@ static void camera_inside_a_closed_mesh_sees_no_background(void **state)
 {
     (void)state;
     enum { RINGS = 24, SEGMENTS = 48 };
-    struct scene s = {NEW(float, 4 * (RINGS + 1) * SEGMENTS), NEW(int, 6 * RINGS * SEGMENTS), 1,
-                      (RINGS + 1) * SEGMENTS, 2 * RINGS * SEGMENTS, 512, 512};
+    struct scene s = {NEW(float, 4 * (RINGS + 1) * SEGMENTS),
+                      NEW(int, 6 * RINGS * SEGMENTS),
+                      1,
+                      (RINGS + 1) * SEGMENTS,
+                      2 * RINGS * SEGMENTS,
+                      512,
+                      512};
     struct random r = {12};
     for (int i = 0; i <= RINGS; i++) {
         for (int k = 0; k < SEGMENTS; k++) {
@@ -255,7 +272,8 @@ static void camera_inside_a_closed_mesh_sees_no_background(void **state)
 }
 
 /* A face is right at a pixel when it covers the sample (within 1/256 pixel) and no other is surely nearer. */
-static void compare_with_definition(const struct scene *s, const float *rast, const float *db, const char *what)
+static void compare_with_definition(const struct scene *s, const float *rast, const float *db,
+                                    const char *what)
 {
     int64_t checked = 0;
     for (int64_t pixel = 0; pixel < pixel_count(s); pixel++) {
@@ -266,12 +284,14 @@ static void compare_with_definition(const struct scene *s, const float *rast, co
         for (int f = 0; f < s->f; f++) {
             const struct truth t = truth_at(s, image, f, i, j);
             const double unsure = 1e-6 + t.slope * edge;
-            if (t.margin > edge && t.visible && t.z > -1 + unsure && t.z < 1 - unsure && t.z + unsure < nearest)
+            if (t.margin > edge && t.visible && t.z > -1 + unsure && t.z < 1 - unsure &&
+                t.z + unsure < nearest)
                 nearest = t.z + unsure;
         }
         if (face < 0) {
             if (nearest < 2)
-                fail_msg("%s: image %d pixel (%d, %d) is background, depth %g expected", what, image, i, j, nearest);
+                fail_msg("%s: image %d pixel (%d, %d) is background, depth %g expected", what, image, i, j,
+                         nearest);
             for (int c = 0; c < 4; c++)
                 assert_true(rast[4 * pixel + c] == 0 && db[4 * pixel + c] == 0);
             continue;
@@ -280,8 +300,8 @@ static void compare_with_definition(const struct scene *s, const float *rast, co
         const struct truth t = truth_at(s, image, (int)face, i, j);
         const double unsure = 1e-6 + t.slope * edge;
         if (t.margin < -edge || t.z < -1 - unsure || t.z > 1 + unsure || t.z - unsure > nearest)
-            fail_msg("%s: image %d pixel (%d, %d) shows face %d, %g pixels inside at depth %g; nearest %g", what, image,
-                     i, j, (int)face, t.margin, t.z, nearest);
+            fail_msg("%s: image %d pixel (%d, %d) shows face %d, %g pixels inside at depth %g; nearest %g",
+                     what, image, i, j, (int)face, t.margin, t.z, nearest);
         if (t.margin < edge || t.thickness < 0.05)
             continue;
         checked++;
@@ -289,14 +309,14 @@ static void compare_with_definition(const struct scene *s, const float *rast, co
         const double got[] = {(double)r[0], (double)r[1], (double)r[2]}, want[] = {t.u, t.v, t.z};
         for (int c = 0; c < 3; c++)
             if (!(fabs(got[c] - want[c]) <= 2e-6))
-                fail_msg("%s: image %d pixel (%d, %d) channel %d is %.9g, expected %.9g", what, image, i, j, c, got[c],
-                         want[c]);
+                fail_msg("%s: image %d pixel (%d, %d) channel %d is %.9g, expected %.9g", what, image, i, j,
+                         c, got[c], want[c]);
         const double scale = fabs(t.du[0]) + fabs(t.du[1]) + fabs(t.dv[0]) + fabs(t.dv[1]);
         const double want_db[] = {t.du[0], t.du[1], t.dv[0], t.dv[1]};
         for (int c = 0; c < 4; c++)
             if (!(fabs((double)d[c] - want_db[c]) <= 1e-4 * scale))
-                fail_msg("%s: image %d pixel (%d, %d) derivative %d is %.9g, expected %.9g", what, image, i, j, c,
-                         (double)d[c], want_db[c]);
+                fail_msg("%s: image %d pixel (%d, %d) derivative %d is %.9g, expected %.9g", what, image, i,
+                         j, c, (double)d[c], want_db[c]);
     }
     assert_true(checked > pixel_count(s) / 100);
 }
@@ -316,8 +336,8 @@ static void random_scenes_equal_the_definition(void **state)
         {"thousands across the eye", 3000, 2500, 24, 24, 1.0F, -1.0F},
     };
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        struct scene s = random_scene(100 + k, 2, kinds[k].v, kinds[k].f, kinds[k].h, kinds[k].w, kinds[k].spread,
-                                      kinds[k].nearest);
+        struct scene s = random_scene(100 + k, 2, kinds[k].v, kinds[k].f, kinds[k].h, kinds[k].w,
+                                      kinds[k].spread, kinds[k].nearest);
         if (k == 1) /* make the triangles small: neighbouring vertices only */
             for (int f = 0; f < s.f; f++)
                 for (int c = 1; c < 3; c++) {
@@ -327,7 +347,8 @@ static void random_scenes_equal_the_definition(void **state)
                     for (int tries = 0; tries < 30; tries++) {
                         const int b = (a * 7 + f + 31 * tries + 17 * c) % s.v;
                         const float *p = s.positions + 4 * a, *q = s.positions + 4 * b;
-                        const double d = hypot((double)(p[0] / p[3] - q[0] / q[3]), (double)(p[1] / p[3] - q[1] / q[3]));
+                        const double d =
+                            hypot((double)(p[0] / p[3] - q[0] / q[3]), (double)(p[1] / p[3] - q[1] / q[3]));
                         if (b != a && d < least)
                             least = d, best = b;
                     }
@@ -350,7 +371,8 @@ static void nearer_wins_whatever_the_order(void **state)
         for (int c = 0; c < 12; c++)
             p[12 * k + c] = c % 4 == 2 ? (k ? .5F : -.5F) : TRIANGLE_FULL[c];
     for (int order = 0; order < 2; order++) {
-        const struct scene s = scene_of(p, order ? (int[]){3, 4, 5, 0, 1, 2} : (int[]){0, 1, 2, 3, 4, 5}, 6, 2, 5, 5);
+        const struct scene s =
+            scene_of(p, order ? (int[]){3, 4, 5, 0, 1, 2} : (int[]){0, 1, 2, 3, 4, 5}, 6, 2, 5, 5);
         float *rast = draw(test_context(), &s, NULL);
         for (int k = 0; k < 25; k++) {
             assert_near(order ? 2 : 1, rast[4 * k + 3], 0);
@@ -367,8 +389,9 @@ static float *peel(const struct scene *s, int *depth, int first)
     const fel_rasterize_options options = {.size = sizeof options,
                                            .below = first ? NULL : I32(depth, s->n, s->h, s->w),
                                            .depth = I32(depth, s->n, s->h, s->w)};
-    assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(s->positions, s->n, s->v, 4), I32(s->triangles, s->f, 3),
-                                           NULL, &options, F32(rast, s->n, s->h, s->w, 4), NULL));
+    assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(s->positions, s->n, s->v, 4),
+                                           I32(s->triangles, s->f, 3), NULL, &options,
+                                           F32(rast, s->n, s->h, s->w, 4), NULL));
     return rast;
 }
 
@@ -433,8 +456,9 @@ static void ranges_draw_their_triangles_and_keep_global_ids(void **state)
         p[c] = c % 4 == 2 ? (c < 12 ? .5F : -.5F) : TRIANGLE_FULL[c % 12];
     const int ranges[] = {0, 1, 1, 1, 0, 0, 0, 2, 1, 7}, want[] = {1, 2, 0, 2, 2};
     float rast[5 * 6 * 4];
-    assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(p, 6, 4), I32(((int[]){0, 1, 2, 3, 4, 5}), 2, 3),
-                                           I32(ranges, 5, 2), NULL, F32(rast, 5, 2, 3, 4), NULL));
+    assert_int_equal(FEL_OK,
+                     fel_rasterize(test_context(), F32(p, 6, 4), I32(((int[]){0, 1, 2, 3, 4, 5}), 2, 3),
+                                   I32(ranges, 5, 2), NULL, F32(rast, 5, 2, 3, 4), NULL));
     for (int k = 0; k < 30; k++)
         assert_near(want[k / 6], rast[4 * k + 3], 0);
 }
@@ -475,8 +499,13 @@ static void half_a_million_faces_on_4096_square_tile_it(void **state)
 {
     (void)state;
     enum { SIDE = 501, SIZE = 4096 };
-    struct scene s = {NEW(float, 4 * SIDE * SIDE), NEW(int, 6 * (SIDE - 1) * (SIDE - 1)), 1, SIDE * SIDE,
-                      2 * (SIDE - 1) * (SIDE - 1), SIZE, SIZE};
+    struct scene s = {NEW(float, 4 * SIDE * SIDE),
+                      NEW(int, 6 * (SIDE - 1) * (SIDE - 1)),
+                      1,
+                      SIDE * SIDE,
+                      2 * (SIDE - 1) * (SIDE - 1),
+                      SIZE,
+                      SIZE};
     for (int k = 0; k < SIDE * SIDE; k++) {
         float *p = s.positions + 4 * k;
         p[0] = (float)(k % SIDE) / (SIDE - 1) * 2 - 1, p[1] = (float)(k / SIDE) / (SIDE - 1) * 2 - 1;
@@ -484,7 +513,8 @@ static void half_a_million_faces_on_4096_square_tile_it(void **state)
     }
     for (int k = 0; k < (SIDE - 1) * (SIDE - 1); k++) {
         const int a = k / (SIDE - 1) * SIDE + k % (SIDE - 1);
-        memcpy(s.triangles + 6 * k, (int[]){a, a + 1, a + SIDE, a + 1, a + SIDE + 1, a + SIDE}, 6 * sizeof(int));
+        memcpy(s.triangles + 6 * k, (int[]){a, a + 1, a + SIDE, a + 1, a + SIDE + 1, a + SIDE},
+               6 * sizeof(int));
     }
     float *rast = draw(test_context(), &s, NULL);
     for (int64_t k = 0; k < pixel_count(&s); k += 7) {
@@ -518,8 +548,8 @@ static void ids_above_2_to_the_24_are_stored_and_read_back(void **state)
         memcpy(&bits, rast + 3, sizeof bits);
         assert_int_equal(cases[k].bits, bits);
         assert_int_equal(cases[k].id - 1, face_at(rast, 0));
-        assert_int_equal(FEL_OK, fel_interpolate(test_context(), F32(attribute, 3, 1), F32(rast, 1, 3, 3, 4), I32(t, F, 3),
-                                                 NULL, NULL, F32(out, 1, 3, 3, 1), NULL));
+        assert_int_equal(FEL_OK, fel_interpolate(test_context(), F32(attribute, 3, 1), F32(rast, 1, 3, 3, 4),
+                                                 I32(t, F, 3), NULL, NULL, F32(out, 1, 3, 3, 1), NULL));
         assert_near(2 * rast[0] + 4 * rast[1] + 8 * (1 - rast[0] - rast[1]), out[0], 1e-5);
         face[0] = face[1] = face[2] = 0;
         free(rast);
@@ -532,8 +562,9 @@ static void more_faces_than_ids_are_refused(void **state)
     (void)state;
     float rast[4];
     int one[3] = {0, 0, 0};
-    assert_int_equal(FEL_INVALID_SHAPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), I32(one, 889192448, 3),
-                                                      NULL, NULL, F32(rast, 1, 1, 1, 4), NULL));
+    assert_int_equal(FEL_INVALID_SHAPE,
+                     fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), I32(one, 889192448, 3), NULL,
+                                   NULL, F32(rast, 1, 1, 1, 4), NULL));
     assert_non_null(strstr(fel_last_error(), "889192447"));
 }
 
@@ -564,14 +595,14 @@ static void empty_inputs_give_background(void **state)
     for (int k = 0; k < 2; k++) {
         memset(rast, 1, sizeof rast);
         memset(db, 1, sizeof db);
-        assert_int_equal(FEL_OK,
-                         fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, k ? 0 : 3, 4), I32(t, faces[k], 3), NULL,
-                                       NULL, F32(rast, 1, 2, 2, 4), F32(db, 1, 2, 2, 4)));
+        assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, k ? 0 : 3, 4),
+                                               I32(t, faces[k], 3), NULL, NULL, F32(rast, 1, 2, 2, 4),
+                                               F32(db, 1, 2, 2, 4)));
         for (int n = 0; n < 16; n++)
             assert_true(rast[n] == 0 && db[n] == 0);
     }
-    assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 0, 3, 4), I32(t, 1, 3), NULL, NULL,
-                                           F32(rast, 0, 2, 2, 4), NULL));
+    assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 0, 3, 4), I32(t, 1, 3), NULL,
+                                           NULL, F32(rast, 0, 2, 2, 4), NULL));
 }
 
 static void coarse_grid_moves_vertices_to_sixteenths(void **state)
@@ -584,8 +615,9 @@ static void coarse_grid_moves_vertices_to_sixteenths(void **state)
     float rast[8 * 8 * 4];
     for (int coarse = 0; coarse < 2; coarse++) {
         const fel_rasterize_options options = {.size = sizeof options, .subpixel_bits = coarse ? 4 : 8};
-        assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(p, 1, 4, 4), I32(((int[]){0, 1, 2, 3, 2, 1}), 2, 3), NULL,
-                                               &options, F32(rast, 1, 8, 8, 4), NULL));
+        assert_int_equal(FEL_OK, fel_rasterize(test_context(), F32(p, 1, 4, 4),
+                                               I32(((int[]){0, 1, 2, 3, 2, 1}), 2, 3), NULL, &options,
+                                               F32(rast, 1, 8, 8, 4), NULL));
         assert_int_equal(!coarse, rast[4 * 2 + 3] > 0);
     }
 }
@@ -596,24 +628,26 @@ static void errors_name_argument_expected_and_got(void **state)
     float rast[64];
     int t[3] = {0, 1, 2};
     memset(rast, 0x7f, sizeof rast);
-    assert_int_equal(FEL_INVALID_SHAPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 4, 3), I32(t, 1, 3), NULL, NULL,
-                                                      F32(rast, 1, 2, 2, 4), NULL));
+    assert_int_equal(FEL_INVALID_SHAPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 4, 3),
+                                                      I32(t, 1, 3), NULL, NULL, F32(rast, 1, 2, 2, 4), NULL));
     assert_string_equal("positions: expected float32 [n, v, 4], got float32 [1, 4, 3]", fel_last_error());
-    assert_int_equal(FEL_INVALID_DTYPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), F32(rast, 1, 3), NULL,
-                                                      NULL, F32(rast, 1, 2, 2, 4), NULL));
+    assert_int_equal(FEL_INVALID_DTYPE,
+                     fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), F32(rast, 1, 3), NULL, NULL,
+                                   F32(rast, 1, 2, 2, 4), NULL));
     assert_non_null(strstr(fel_last_error(), "triangles: expected int32"));
     assert_int_equal(FEL_INVALID_ARGUMENT, fel_rasterize(test_context(), NULL, I32(t, 1, 3), NULL, NULL,
                                                          F32(rast, 1, 2, 2, 4), NULL));
     assert_non_null(strstr(fel_last_error(), "positions"));
-    assert_int_equal(FEL_INVALID_SHAPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 2, 3, 4), I32(t, 1, 3), NULL, NULL,
-                                                      F32(rast, 1, 2, 2, 4), NULL));
+    assert_int_equal(FEL_INVALID_SHAPE, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 2, 3, 4),
+                                                      I32(t, 1, 3), NULL, NULL, F32(rast, 1, 2, 2, 4), NULL));
     const fel_rasterize_options seven = {.size = sizeof seven, .subpixel_bits = 7};
-    assert_int_equal(FEL_INVALID_ARGUMENT, fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), I32(t, 1, 3), NULL,
-                                                         &seven, F32(rast, 1, 2, 2, 4), NULL));
+    assert_int_equal(FEL_INVALID_ARGUMENT,
+                     fel_rasterize(test_context(), F32(TRIANGLE_FULL, 1, 3, 4), I32(t, 1, 3), NULL, &seven,
+                                   F32(rast, 1, 2, 2, 4), NULL));
     assert_string_equal("subpixel_bits: expected 8 or 4, got 7", fel_last_error());
     assert_int_equal(FEL_INVALID_ARGUMENT,
-                     fel_rasterize(test_context(), F32(TRIANGLE_FULL, 3, 4), I32(t, 1, 3), I32(((int[]){-1, 1}), 1, 2), NULL,
-                                   F32(rast, 1, 2, 2, 4), NULL));
+                     fel_rasterize(test_context(), F32(TRIANGLE_FULL, 3, 4), I32(t, 1, 3),
+                                   I32(((int[]){-1, 1}), 1, 2), NULL, F32(rast, 1, 2, 2, 4), NULL));
     assert_non_null(strstr(fel_last_error(), "ranges"));
     for (int k = 0; k < 64; k++) { /* outputs are untouched on error */
         uint32_t bits;

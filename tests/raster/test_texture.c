@@ -8,8 +8,8 @@ static const fel_texture_boundary FLAT[] = {FEL_BOUNDARY_WRAP, FEL_BOUNDARY_CLAM
 static void sample(const float *texture, int h, int w, const float *uv, int p, fel_texture_filter filter,
                    fel_texture_boundary boundary, float *out)
 {
-    if (fel_texture(test_context(), F32(texture, 1, h, w, 1), NULL, 0, F32(uv, 1, 1, p, 2), NULL, NULL, filter, boundary,
-                    F32(out, 1, 1, p, 1)))
+    if (fel_texture(test_context(), F32(texture, 1, h, w, 1), NULL, 0, F32(uv, 1, 1, p, 2), NULL, NULL,
+                    filter, boundary, F32(out, 1, 1, p, 1)))
         fail_msg("%s", fel_last_error());
 }
 
@@ -45,10 +45,10 @@ static void bilinear_gradients_have_the_worked_out_values(void **state)
     const float uv[] = {.5F, .5F}, g = 1;
     for (unsigned flags = 0; flags <= FEL_DETERMINISTIC; flags++) {
         float gt[4], guv[2];
-        assert_int_equal(FEL_OK, fel_texture_backward(test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2),
-                                                      NULL, NULL, FEL_FILTER_LINEAR, FEL_BOUNDARY_WRAP,
-                                                      F32(&g, 1, 1, 1, 1), flags, F32(gt, 1, 2, 2, 1), NULL,
-                                                      F32(guv, 1, 1, 1, 2), NULL, NULL));
+        assert_int_equal(FEL_OK, fel_texture_backward(
+                                     test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2),
+                                     NULL, NULL, FEL_FILTER_LINEAR, FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1),
+                                     flags, F32(gt, 1, 2, 2, 1), NULL, F32(guv, 1, 1, 1, 2), NULL, NULL));
         assert_near(2, guv[0], 1e-6);
         assert_near(4, guv[1], 1e-6);
         for (int k = 0; k < 4; k++)
@@ -101,9 +101,9 @@ static struct stack level_stack(void)
     return s;
 }
 
-#define STACK_TENSORS(s)                                                                                               \
-    ((const DLTensor *[]){F32((s).level[0], 1, 8, 8, 1), F32((s).level[1], 1, 4, 4, 1), F32((s).level[2], 1, 2, 2, 1), \
-                          F32((s).level[3], 1, 1, 1, 1)})
+#define STACK_TENSORS(s)                                                                                     \
+    ((const DLTensor *[]){F32((s).level[0], 1, 8, 8, 1), F32((s).level[1], 1, 4, 4, 1),                      \
+                          F32((s).level[2], 1, 2, 2, 1), F32((s).level[3], 1, 1, 1, 1)})
 
 static float level_of(const float *jacobian, const float *bias, fel_texture_filter filter)
 {
@@ -113,8 +113,8 @@ static float level_of(const float *jacobian, const float *bias, fel_texture_filt
         da[k] = jacobian[k] / STACK_SIDE;
     const float uv[] = {.4F, .6F};
     if (fel_texture(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1), STACK_TENSORS(s), STACK_LEVELS,
-                    F32(uv, 1, 1, 1, 2), jacobian ? F32(da, 1, 1, 1, 4) : NULL, bias ? F32(bias, 1, 1, 1) : NULL, filter,
-                    FEL_BOUNDARY_WRAP, F32(&out, 1, 1, 1, 1)))
+                    F32(uv, 1, 1, 1, 2), jacobian ? F32(da, 1, 1, 1, 4) : NULL,
+                    bias ? F32(bias, 1, 1, 1) : NULL, filter, FEL_BOUNDARY_WRAP, F32(&out, 1, 1, 1, 1)))
         fail_msg("%s", fel_last_error());
     return out;
 }
@@ -125,9 +125,9 @@ static void level_is_the_log_of_the_longer_axis(void **state)
     const struct {
         float j[4];
         double level;
-    } cases[] = {{{4, 0, 0, 1}, 2},        {{3, 3, 0, 0}, 2.084963},       {{2, 0, 0, 2}, 1},
-                 {{1, 2, 3, 4}, 2.450218}, {{0, 0, 0, 0}, 0},              {{1e30F, 0, 0, 0}, 4},
-                 {{NAN, 0, 0, 0}, 0},      {{INFINITY, 0, 0, 0}, 0},       {{.1F, 0, 0, .1F}, 0}};
+    } cases[] = {{{4, 0, 0, 1}, 2},        {{3, 3, 0, 0}, 2.084963}, {{2, 0, 0, 2}, 1},
+                 {{1, 2, 3, 4}, 2.450218}, {{0, 0, 0, 0}, 0},        {{1e30F, 0, 0, 0}, 4},
+                 {{NAN, 0, 0, 0}, 0},      {{INFINITY, 0, 0, 0}, 0}, {{.1F, 0, 0, .1F}, 0}};
     for (size_t k = 0; k < COUNT_OF(cases); k++)
         assert_near(cases[k].level, level_of(cases[k].j, NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR), 1e-5);
 }
@@ -139,12 +139,9 @@ static void bias_alone_is_the_level_and_is_clamped(void **state)
         float bias;
         fel_texture_filter filter;
         double level;
-    } cases[] = {{1.5F, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 1.5},
-                 {1.9F, FEL_FILTER_LINEAR_MIPMAP_NEAREST, 1},
-                 {-3, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 0},
-                 {99, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 4},
-                 {99, FEL_FILTER_LINEAR_MIPMAP_NEAREST, 4},
-                 {NAN, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 0}};
+    } cases[] = {{1.5F, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 1.5}, {1.9F, FEL_FILTER_LINEAR_MIPMAP_NEAREST, 1},
+                 {-3, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 0},     {99, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 4},
+                 {99, FEL_FILTER_LINEAR_MIPMAP_NEAREST, 4},    {NAN, FEL_FILTER_LINEAR_MIPMAP_LINEAR, 0}};
     for (size_t k = 0; k < COUNT_OF(cases); k++)
         assert_near(cases[k].level, level_of(NULL, &cases[k].bias, cases[k].filter), 1e-6);
     const float j[] = {4, 0, 0, 1}, bias = .25F;
@@ -155,35 +152,37 @@ static void level_gradients_have_the_worked_out_values(void **state)
 {
     (void)state;
     const struct stack s = level_stack();
-    const float j[] = {1, 2, 3, 4}, want[] = {.061521F, .087298F, .139070F, .197342F}, uv[] = {.4F, .6F}, g = 1;
+    const float j[] = {1, 2, 3, 4}, want[] = {.061521F, .087298F, .139070F, .197342F}, uv[] = {.4F, .6F},
+                g = 1;
     float da[4], gda[4], gbias, guv[2];
     for (int k = 0; k < 4; k++)
         da[k] = j[k] / STACK_SIDE;
     const float zero = 0;
-    assert_int_equal(FEL_OK,
-                     fel_texture_backward(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1), STACK_TENSORS(s),
-                                          STACK_LEVELS, F32(uv, 1, 1, 1, 2), F32(da, 1, 1, 1, 4), F32(&zero, 1, 1, 1),
-                                          FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1), 0, NULL,
-                                          NULL, F32(guv, 1, 1, 1, 2), F32(gda, 1, 1, 1, 4), F32(&gbias, 1, 1, 1)));
+    assert_int_equal(FEL_OK, fel_texture_backward(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1),
+                                                  STACK_TENSORS(s), STACK_LEVELS, F32(uv, 1, 1, 1, 2),
+                                                  F32(da, 1, 1, 1, 4), F32(&zero, 1, 1, 1),
+                                                  FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP,
+                                                  F32(&g, 1, 1, 1, 1), 0, NULL, NULL, F32(guv, 1, 1, 1, 2),
+                                                  F32(gda, 1, 1, 1, 4), F32(&gbias, 1, 1, 1)));
     assert_near(1, gbias, 1e-6); /* the levels differ by one */
     for (int k = 0; k < 4; k++)
         assert_near((double)want[k] * STACK_SIDE, gda[k], 2e-5);
     /* a round footprint, between levels: the trace's half is the slope */
     const float round_da[] = {3.0F / STACK_SIDE, 0, 0, 3.0F / STACK_SIDE};
-    assert_int_equal(FEL_OK,
-                     fel_texture_backward(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1), STACK_TENSORS(s),
-                                          STACK_LEVELS, F32(uv, 1, 1, 1, 2), F32(round_da, 1, 1, 1, 4), NULL,
-                                          FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1), 0, NULL,
-                                          NULL, NULL, F32(gda, 1, 1, 1, 4), NULL));
+    assert_int_equal(FEL_OK, fel_texture_backward(
+                                 test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1), STACK_TENSORS(s),
+                                 STACK_LEVELS, F32(uv, 1, 1, 1, 2), F32(round_da, 1, 1, 1, 4), NULL,
+                                 FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1), 0,
+                                 NULL, NULL, NULL, F32(gda, 1, 1, 1, 4), NULL));
     assert_near(STACK_SIDE * 3 / (2 * log(2) * 9), gda[0], 1e-4);
     assert_near(gda[0], gda[3], 1e-6);
     /* clamped at the last level: nothing */
     const float far_bias = 50;
-    assert_int_equal(FEL_OK,
-                     fel_texture_backward(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1), STACK_TENSORS(s),
-                                          STACK_LEVELS, F32(uv, 1, 1, 1, 2), NULL, F32(&far_bias, 1, 1, 1),
-                                          FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1), 0, NULL,
-                                          NULL, NULL, NULL, F32(&gbias, 1, 1, 1)));
+    assert_int_equal(FEL_OK, fel_texture_backward(test_context(), F32(s.base, 1, STACK_SIDE, STACK_SIDE, 1),
+                                                  STACK_TENSORS(s), STACK_LEVELS, F32(uv, 1, 1, 1, 2), NULL,
+                                                  F32(&far_bias, 1, 1, 1), FEL_FILTER_LINEAR_MIPMAP_LINEAR,
+                                                  FEL_BOUNDARY_WRAP, F32(&g, 1, 1, 1, 1), 0, NULL, NULL, NULL,
+                                                  NULL, F32(&gbias, 1, 1, 1)));
     assert_near(0, gbias, 0);
 }
 
@@ -204,22 +203,27 @@ static void custom_levels_take_their_own_gradients_and_built_ones_flow_to_the_ba
     const DLTensor *const *stack = (const DLTensor *const *)levels;
     assert_int_equal(FEL_OK, fel_texture_mips(test_context(), texture, levels, 3));
     for (unsigned flags = 0; flags <= FEL_DETERMINISTIC; flags++) {
-        assert_int_equal(FEL_OK, fel_texture_backward(test_context(), texture, stack, 3, F32(uv, 1, 1, P, 2),
-                                                      F32(da, 1, 1, P, 4), NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR,
-                                                      FEL_BOUNDARY_CLAMP, F32(g, 1, 1, P, C), flags,
-                                                      F32(own, 1, 16, 8, C), grads, NULL, NULL, NULL));
-        assert_int_equal(FEL_OK, fel_texture_backward(test_context(), texture, stack, 3, F32(uv, 1, 1, P, 2),
-                                                      F32(da, 1, 1, P, 4), NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR,
-                                                      FEL_BOUNDARY_CLAMP, F32(g, 1, 1, P, C), flags,
-                                                      F32(whole, 1, 16, 8, C), NULL, NULL, NULL, NULL));
+        assert_int_equal(FEL_OK,
+                         fel_texture_backward(test_context(), texture, stack, 3, F32(uv, 1, 1, P, 2),
+                                              F32(da, 1, 1, P, 4), NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR,
+                                              FEL_BOUNDARY_CLAMP, F32(g, 1, 1, P, C), flags,
+                                              F32(own, 1, 16, 8, C), grads, NULL, NULL, NULL));
+        assert_int_equal(FEL_OK,
+                         fel_texture_backward(test_context(), texture, stack, 3, F32(uv, 1, 1, P, 2),
+                                              F32(da, 1, 1, P, 4), NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR,
+                                              FEL_BOUNDARY_CLAMP, F32(g, 1, 1, P, C), flags,
+                                              F32(whole, 1, 16, 8, C), NULL, NULL, NULL, NULL));
         double reached[4] = {0, 0, 0, 0};
         for (int y = 0; y < 16; y++) {
             for (int x = 0; x < 8; x++) {
                 for (int c = 0; c < C; c++) {
-                    const double a = (double)own[(y * 8 + x) * C + c], b = (double)g1[(y / 2 * 4 + x / 2) * C + c] / 4,
-                                 d = (double)g2[(y / 4 * 2 + x / 4) * C + c] / 16, e = (double)g3[y / 8 * C + c] / 64;
+                    const double a = (double)own[(y * 8 + x) * C + c],
+                                 b = (double)g1[(y / 2 * 4 + x / 2) * C + c] / 4,
+                                 d = (double)g2[(y / 4 * 2 + x / 4) * C + c] / 16,
+                                 e = (double)g3[y / 8 * C + c] / 64;
                     assert_near(a + b + d + e, whole[(y * 8 + x) * C + c], 1e-5);
-                    reached[0] += fabs(a), reached[1] += fabs(b), reached[2] += fabs(d), reached[3] += fabs(e);
+                    reached[0] += fabs(a), reached[1] += fabs(b), reached[2] += fabs(d),
+                        reached[3] += fabs(e);
                 }
             }
         }
@@ -230,10 +234,11 @@ static void custom_levels_take_their_own_gradients_and_built_ones_flow_to_the_ba
 
 /* ---- cube ---- */
 
-static void cube_sample(const float *texture, int side, const float *direction, int p, fel_texture_filter filter, float *out)
+static void cube_sample(const float *texture, int side, const float *direction, int p,
+                        fel_texture_filter filter, float *out)
 {
-    if (fel_texture(test_context(), F32(texture, 1, 6, side, side, 1), NULL, 0, F32(direction, 1, 1, p, 3), NULL, NULL,
-                    filter, FEL_BOUNDARY_CUBE, F32(out, 1, 1, p, 1)))
+    if (fel_texture(test_context(), F32(texture, 1, 6, side, side, 1), NULL, 0, F32(direction, 1, 1, p, 3),
+                    NULL, NULL, filter, FEL_BOUNDARY_CUBE, F32(out, 1, 1, p, 1)))
         fail_msg("%s", fel_last_error());
 }
 
@@ -299,13 +304,14 @@ static void cube_has_no_seam_at_edges_and_corners(void **state)
             a[c] = a[c] > 0 ? 1 : -1;
         for (int k = 0; k < STEPS; k++)
             for (int c = 0; c < 3; c++)
-                v3[3 * k + c] = a[c] * cosf(6.2831853F * (float)k / STEPS) + b[c] * sinf(6.2831853F * (float)k / STEPS);
+                v3[3 * k + c] =
+                    a[c] * cosf(6.2831853F * (float)k / STEPS) + b[c] * sinf(6.2831853F * (float)k / STEPS);
         cube_sample(texture, S, v3, STEPS, FEL_FILTER_LINEAR, out);
         for (int k = 1; k < STEPS; k++) {
             const float *d = v3 + 3 * k;
             if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] > .1F && fabsf(out[k] - out[k - 1]) > .03F)
-                fail_msg("a jump of %g at (%g, %g, %g)", (double)(out[k] - out[k - 1]), (double)d[0], (double)d[1],
-                         (double)d[2]);
+                fail_msg("a jump of %g at (%g, %g, %g)", (double)(out[k] - out[k - 1]), (double)d[0],
+                         (double)d[1], (double)d[2]);
         }
     }
     free(v3);
@@ -319,9 +325,10 @@ static void directions_and_coordinates_without_meaning_give_zero(void **state)
     const float v[] = {0, 0, 0, NAN, 1, 0, 1, INFINITY, 0, 0, 0, -0.0F};
     float out[4] = {7, 7, 7, 7}, guv[12], gt[6];
     cube_sample(texture, 1, v, 4, FEL_FILTER_LINEAR, out);
-    assert_int_equal(FEL_OK, fel_texture_backward(test_context(), F32(texture, 1, 6, 1, 1, 1), NULL, 0, F32(v, 1, 1, 4, 3),
-                                                  NULL, NULL, FEL_FILTER_LINEAR, FEL_BOUNDARY_CUBE, F32(g, 1, 1, 4, 1), 0,
-                                                  F32(gt, 1, 6, 1, 1, 1), NULL, F32(guv, 1, 1, 4, 3), NULL, NULL));
+    assert_int_equal(
+        FEL_OK, fel_texture_backward(test_context(), F32(texture, 1, 6, 1, 1, 1), NULL, 0, F32(v, 1, 1, 4, 3),
+                                     NULL, NULL, FEL_FILTER_LINEAR, FEL_BOUNDARY_CUBE, F32(g, 1, 1, 4, 1), 0,
+                                     F32(gt, 1, 6, 1, 1, 1), NULL, F32(guv, 1, 1, 4, 3), NULL, NULL));
     for (int k = 0; k < 4; k++)
         assert_near(0, out[k], 0);
     for (int k = 0; k < 12; k++)
@@ -347,9 +354,9 @@ static void batch_of_one_serves_every_image(void **state)
     memcpy(two + 16, two, 16 * sizeof *two);
     random_fill(&r, uv, COUNT_OF(uv), 0, 1);
     for (int k = 0; k < 2; k++)
-        assert_int_equal(FEL_OK, fel_texture(test_context(), k ? F32(two, 2, 4, 4, 1) : F32(two, 1, 4, 4, 1), NULL, 0,
-                                             F32(uv, 2, 2, 5, 2), NULL, NULL, FEL_FILTER_LINEAR, FEL_BOUNDARY_WRAP,
-                                             F32(out[k], 2, 2, 5, 1)));
+        assert_int_equal(FEL_OK, fel_texture(test_context(), k ? F32(two, 2, 4, 4, 1) : F32(two, 1, 4, 4, 1),
+                                             NULL, 0, F32(uv, 2, 2, 5, 2), NULL, NULL, FEL_FILTER_LINEAR,
+                                             FEL_BOUNDARY_WRAP, F32(out[k], 2, 2, 5, 1)));
     assert_memory_equal(out[0], out[1], sizeof out[0]);
 }
 
@@ -359,13 +366,15 @@ static void errors_name_argument_expected_and_got(void **state)
     const float uv[] = {0, 0};
     float out[1], level[4];
     assert_int_equal(FEL_INVALID_ARGUMENT,
-                     fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2), NULL, NULL,
-                                 FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP, F32(out, 1, 1, 1, 1)));
+                     fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2), NULL,
+                                 NULL, FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP,
+                                 F32(out, 1, 1, 1, 1)));
     assert_non_null(strstr(fel_last_error(), "uv_da: expected uv_da or bias"));
     assert_int_equal(FEL_INVALID_SHAPE,
-                     fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1), (const DLTensor *[]){F32(level, 1, 2, 2, 1)}, 1,
-                                 F32(uv, 1, 1, 1, 2), NULL, F32(uv, 1, 1, 1), FEL_FILTER_LINEAR_MIPMAP_LINEAR,
-                                 FEL_BOUNDARY_WRAP, F32(out, 1, 1, 1, 1)));
+                     fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1),
+                                 (const DLTensor *[]){F32(level, 1, 2, 2, 1)}, 1, F32(uv, 1, 1, 1, 2), NULL,
+                                 F32(uv, 1, 1, 1), FEL_FILTER_LINEAR_MIPMAP_LINEAR, FEL_BOUNDARY_WRAP,
+                                 F32(out, 1, 1, 1, 1)));
     assert_string_equal("levels[0]: expected 1 x 1 texels of 1 channels, batch 1, got 2 x 2 of 1, batch 1",
                         fel_last_error());
     assert_int_equal(FEL_INVALID_ARGUMENT,
@@ -374,9 +383,9 @@ static void errors_name_argument_expected_and_got(void **state)
                                  F32(uv, 1, 1, 1, 2), NULL, F32(uv, 1, 1, 1), FEL_FILTER_LINEAR_MIPMAP_LINEAR,
                                  FEL_BOUNDARY_WRAP, F32(out, 1, 1, 1, 1)));
     assert_non_null(strstr(fel_last_error(), "level_count"));
-    assert_int_equal(FEL_INVALID_ARGUMENT, fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2),
-                                                       NULL, NULL, (fel_texture_filter)9, FEL_BOUNDARY_WRAP,
-                                                       F32(out, 1, 1, 1, 1)));
+    assert_int_equal(FEL_INVALID_ARGUMENT,
+                     fel_texture(test_context(), F32(SMALL, 1, 2, 2, 1), NULL, 0, F32(uv, 1, 1, 1, 2), NULL,
+                                 NULL, (fel_texture_filter)9, FEL_BOUNDARY_WRAP, F32(out, 1, 1, 1, 1)));
 }
 
 int main(void)

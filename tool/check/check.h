@@ -29,7 +29,9 @@ struct check_missing_list {
 struct check_object {
     struct elf_object elf;
     struct check_missing_list missing;
-    struct strs archs, ptx; /* "sm_120", "compute_120": those of all containers, each once, as cuobjdump lists them */
+    struct strs archs,
+        ptx; /* "sm_120", "compute_120": those of all containers, each once, as cuobjdump lists them */
+    size_t containers_in_data; /* found by their magic outside of .nv_fatbin: a program loads them itself */
     size_t containers,
         containers_without; /* with code that is loaded; of these, without any for the target's GPU */
     enum check_verdict verdict;
@@ -81,7 +83,8 @@ struct check_env { /* what every file is compared with; read-only while threads 
     bool torch_known;          /* abi has it */
     const struct abi *against; /* NULL: none */
 };
-/* Reads the file; out->findings exists. False when it is broken. */
+/* Reads the file; out->findings exists. False when nothing of it could be read; damage that leaves objects to judge only sets
+ * the verdict. */
 bool check_read(arena *a, const struct check_env *env, str file, size_t threads, struct check_file *out);
 void check_judge(arena *a, const struct check_env *env, struct check_file *file);
 void check_judge_name(arena *a, const struct check_env *env, struct check_file *file);

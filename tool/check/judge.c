@@ -109,10 +109,10 @@ static str installed_path(str path)
 /* Whether a search path of `from` leads to the folder of `to`. */
 static bool leads_to(arena *a, const struct elf_object *from, const struct elf_object *to)
 {
-    const struct strs *const lists[] = {&from->rpath, &from->runpath};
+    const struct strs *const lists[2] = {&from->rpath, &from->runpath};
     const str origin = path_dir(installed_path(from->path));
     const str folder = path_normal(a, path_join(a, S("/"), path_dir(installed_path(to->path))));
-    for (size_t l = 0; l < COUNT(lists); l++) {
+    for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; i < lists[l]->count; i++) {
             str path = lists[l]->items[i];
             if (str_starts(path, S("$ORIGIN")))
@@ -149,8 +149,8 @@ static size_t torch_source(const struct judging *j, str library)
 /* A search path that leaves the wheel's own folder: NVIDIA's wheels find each other so. */
 static bool looks_elsewhere(const struct elf_object *elf, str part)
 {
-    const struct strs *const lists[] = {&elf->rpath, &elf->runpath};
-    for (size_t l = 0; l < COUNT(lists); l++)
+    const struct strs *const lists[2] = {&elf->rpath, &elf->runpath};
+    for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++)
             if (str_contains(lists[l]->items[i], part))
                 return true;
@@ -483,6 +483,7 @@ static void list_archs(struct judging *j)
     struct check_object *o = j->object;
     for (size_t c = 0; c < o->elf.fatbins.count; c++) {
         const struct fatbin_container *container = &o->elf.fatbins.items[c];
+        o->containers_in_data += container->place == FATBIN_DATA;
         for (size_t i = 0; i < container->count; i++) {
             const struct fatbin_entry *e = &container->entries[i];
             if (e->kind != FATBIN_CUBIN && e->kind != FATBIN_PTX)

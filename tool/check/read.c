@@ -8,11 +8,12 @@
 #include "wheel/archive.h"
 
 enum {
-    OBJECTS_MOST = 4096,
+    WALKED_MOST = 64 << 10, /* members of an archive that comes in file order */
     PASSES_MOST = 4,
     TAIL_WORTH_SKIPPING =
         1 << 20, /* bytes after an object's loaded part; less is read, for its section names and its hash */
-    THREADS_MOST = 16
+    THREADS_MOST = 16,
+    PIECE = 8 << 20 /* of an object on disk at a time */
 };
 
 /* What happens to one member. */
@@ -256,7 +257,7 @@ static struct archive_job *walk_begin(void *context, const struct archive_member
     struct reading *r = context;
     (void)member;
     if (index >= r->count) { /* the list of parts grows with the walk; parts in use are never moved */
-        if (index >= OBJECTS_MOST * 16)
+        if (index >= WALKED_MOST)
             return NULL;
         r->count = index + 1;
     }
@@ -270,7 +271,7 @@ static void walk_done(void *context, struct archive_job *job) { part_end(context
 
 static bool read_in_order(struct reading *r)
 {
-    r->parts = arena_array(r->a, struct part, OBJECTS_MOST * 16);
+    r->parts = arena_array(r->a, struct part, WALKED_MOST);
     if (!r->parts)
         return finding_add(r->file->findings, F006, r->file->file,
                            "its members are over the limit on memory");
@@ -454,7 +455,7 @@ static bool read_archive(arena *a, const struct check_env *env, str file, size_t
         archive_close(&r.archive);
     }
     http_free(h);
-    return good && out->verdict != CHECK_BROKEN;
+    return good;
 }
 
 bool check_read_object(arena *a, str path, struct elf_object *out, uint64_t *size, findings *f)
@@ -467,7 +468,13 @@ bool check_read_object(arena *a, str path, struct elf_object *out, uint64_t *siz
     enum elf_state state = scan ? ELF_WANTED : ELF_BROKEN;
     struct elf_object object;
     for (int pass = 0; state == ELF_WANTED && pass < PASSES_MOST; pass++) {
-        (void)elf_scan_feed(scan, map);
+        for (size_t at = 0; at < map.n; at += PIECE) {
+            const span piece = {map.p + at, map.n - at < PIECE ? map.n - at : PIECE};
+            const bool more = elf_scan_feed(scan, piece);
+            archive_forget(piece);
+            if (!more)
+                break;
+        }
         state = elf_scan_end(scan, &object, f);
     }
     if (state == ELF_READ)

@@ -16,6 +16,7 @@ struct options {
 
 struct report {
     struct model_facts *files;
+    fel_asset **assets; /* of the files */
     size_t count;
 };
 
@@ -125,15 +126,16 @@ static int run(struct cli *cli, int argc, char **argv)
     struct options o = {.cli = cli};
     if (!cli_parse(cli, parse, argc, argv, &o))
         return EXIT_USAGE;
-    struct report report = {.files = arena_array(cli->arena, struct model_facts, o.files.count)};
-    for (size_t i = 0; i < o.files.count && report.files; i++) {
+    struct report report = {.files = arena_array(cli->arena, struct model_facts, o.files.count),
+                            .assets = arena_array(cli->arena, fel_asset *, o.files.count)};
+    for (size_t i = 0; i < o.files.count && report.files && report.assets; i++) {
         fel_asset *asset = model_open(cli->arena, o.files.items[i], cli->findings);
         if (!asset ||
             !model_examine(cli->arena, o.files.items[i], asset, report.files + report.count, cli->findings)) {
             fel_asset_free(asset);
             continue;
         }
-        report.count++;
+        report.assets[report.count++] = asset;
         const struct fel_asset_options write = {.size = sizeof write, .orientation = o.orientation};
         if (o.output.p && fel_asset_write(str_c(cli->arena, o.output), asset, &write))
             (void)finding_fatal(cli->findings, EXIT_INPUT, F004, (struct place){.file = o.output}, "%s",
@@ -142,7 +144,7 @@ static int run(struct cli *cli, int argc, char **argv)
     findings_sort(cli->findings);
     cli_report(cli, "felloe.asset/1", &report, report_text, report_json);
     for (size_t i = 0; i < report.count; i++)
-        fel_asset_free((fel_asset *)(uintptr_t)report.files[i].asset);
+        fel_asset_free(report.assets[i]);
     return cli_finish(cli);
 }
 

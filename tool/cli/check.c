@@ -46,8 +46,9 @@ static json_t *object_json(const struct check_object *o)
     json_object_set_new(object, "archs", json_strs(&o->archs));
     json_object_set_new(object, "ptx", json_strs(&o->ptx));
     json_object_set_new(object, "gpu_code",
-                        json_pack("{s:I, s:I}", "pieces", (json_int_t)o->containers, "without_target",
-                                  (json_int_t)o->containers_without));
+                        json_pack("{s:I, s:I, s:I}", "pieces", (json_int_t)o->containers, "without_target",
+                                  (json_int_t)o->containers_without, "in_data",
+                                  (json_int_t)o->containers_in_data));
     json_object_set_new(object, "verdict", json_string(check_verdict_name(o->verdict)));
     return object;
 }

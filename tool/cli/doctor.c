@@ -175,6 +175,8 @@ static int run(struct cli *cli, int argc, char **argv)
         else
             read = read_log(cli, d, &o);
         doctor_causes(cli->arena, d, &report.causes);
+        if (o.dir)
+            (void)doctor_locate(cli->arena, str_from(o.dir), &report.causes, cli->findings);
         code = exit_code_of(&report);
         if (o.command ? read && child != 0 : !o.follow)
             cli_report(cli, "felloe.doctor/1", &report, report_text, report_json);

@@ -149,7 +149,7 @@ static void gzip_start(struct decoder *d)
 
 static void gzip_feed(struct decoder *d, span bytes)
 {
-    d->inflate.next_in = (uint8_t *)(uintptr_t)bytes.p;
+    memcpy(&d->inflate.next_in, &bytes.p, sizeof bytes.p); /* ISA-L reads it only, but takes no const */
     d->inflate.avail_in = (uint32_t)bytes.n;
     while (!d->damaged) {
         if (d->member_ended) { /* another member, or padding after the last one */

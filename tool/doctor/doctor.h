@@ -52,6 +52,10 @@ size_t doctor_lines(const struct doctor *d);
 /* The causes so far, most probable root first; each label once. An error that only follows from an earlier one is left out. */
 void doctor_causes(arena *a, const struct doctor *d, struct cause_list *out);
 
+/* Reads the app's folder and adds to each fix the line of the app that brought what the cause speaks of: a requirement, else a
+ * start-up install. False, with findings, when the folder cannot be read. */
+bool doctor_locate(arena *a, str dir, struct cause_list *causes, findings *f);
+
 /* Runs a command, passes its output through as it comes and reads it as a log. The child has this process's standard input and
  * gets the signals that are sent to this process. Its exit code (128 + signal) goes to *exit_code. False, with a finding, when it
  * could not be started. */

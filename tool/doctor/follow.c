@@ -12,8 +12,6 @@
 
 #include "doctor/doctor.h"
 
-extern char **environ;
-
 enum { LOOK_MS = 100, PIECE = 64 << 10 };
 
 /* ---- Following ---- */

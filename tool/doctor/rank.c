@@ -149,7 +149,10 @@ static bool lists_package(str line, str package)
                 break;
             n++;
         }
-        const char before = i ? line.p[i - 1] : ' ', after = line.p[i + n];
+        const char after = line.p[i + n];
+        char before = ' ';
+        if (i)
+            before = line.p[i - 1];
         if (n == package.n && (before == ' ' || before == '/') &&
             (after == '-' || after == ' ' || after == '='))
             return true;

@@ -10,7 +10,7 @@
 #include "doctor/rules.h"
 
 enum {
-    BLOCK = 256 << 10, /* fits a second-level cache together with the matcher's tables */
+    BLOCK = 256 << 10, /* fits a second-level cache together with the tables of the matcher */
     OVERLAP = 4 << 10, /* of a line that is longer than a block: no pattern of ours is longer */
     INSTALLED_KEPT = 8,
     HANG_SECONDS = 60,
@@ -94,6 +94,8 @@ size_t doctor_lines(const struct doctor *d) { return d->state.lines; }
 
 static bool has_word_nocase(str s, str word) /* word in lower case */
 {
+    if (!s.p)
+        return false;
     for (size_t i = 0; i + word.n <= s.n; i++)
         if ((s.p[i] | 0x20) == word.p[0] && str_eq_nocase(str_slice(s, i, i + word.n), word))
             return true;

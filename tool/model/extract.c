@@ -95,7 +95,7 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
 {
     const struct place place = {.file = path};
     const str d = n->descr;
-    const char kind = d.n == 3 ? d.p[1] : 0;
+    const char kind = (char)(d.n == 3 ? d.p[1] : '\0');
     const int size = d.n == 3 ? d.p[2] - '0' : 0;
     const bool known = (kind == 'f' && (size == 2 || size == 4 || size == 8)) ||
                        ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8)) ||
@@ -114,7 +114,12 @@ static bool as_volume(arena *a, str path, const struct npy *n, DLTensor *out, fi
                              "%" PRIu64 " samples of %d bytes are expected, the file has %zu bytes of them",
                              samples, size, n->data.n);
     const bool direct = kind == 'f' && size <= 4 && (uintptr_t)n->data.p % 4 == 0;
-    void *values = direct ? (void *)(uintptr_t)n->data.p : (void *)arena_array(a, float, (size_t)samples + 1);
+    const void *bytes = n->data.p; /* only read, though a tensor's pointer is not const */
+    void *values = NULL;
+    if (direct)
+        memcpy(&values, &bytes, sizeof values);
+    else
+        values = arena_array(a, float, (size_t)samples + 1);
     if (!values)
         return finding_fatal(f, 3, F006, place, "%" PRIu64 " samples are too many", samples);
     if (!direct && kind == 'f' && size == 2)
@@ -227,8 +232,8 @@ fel_asset *model_extract(arena *a, str path, const struct extract_options *o, do
     span file;
     if (!file_map(path, UINT64_MAX, &file, f))
         return NULL;
-    struct npy n;
-    DLTensor volume;
+    struct npy n = {0};
+    DLTensor volume = {0};
     struct extracted *x = calloc(1, sizeof *x);
     bool good = x && parse_npy(file, &n);
     if (!good)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OVERSAMPLE = 2, MAX_PIXELS = 1 << 24 };
+enum { OVERSAMPLE = 2, OVERSAMPLE_AREA = OVERSAMPLE * OVERSAMPLE };
 
 struct texture {
     uint8_t *pixels;
@@ -336,15 +336,16 @@ static bool draw_gaussians(const struct scene *s, const struct camera *c, struct
 /* Averages the oversampled frame into its place in the picture. */
 static void average(const struct frame *fr, uint8_t *out, int stride)
 {
-    for (int y = 0; y < fr->height / OVERSAMPLE; y++)
-        for (int x = 0; x < fr->width / OVERSAMPLE; x++)
+    for (int64_t y = 0; y < fr->height / OVERSAMPLE; y++)
+        for (int64_t x = 0; x < fr->width / OVERSAMPLE; x++)
             for (int k = 0; k < 3; k++) {
                 float sum = 0;
-                for (int i = 0; i < OVERSAMPLE * OVERSAMPLE; i++)
-                    sum += fr->color[3 * ((int64_t)(y * OVERSAMPLE + i / OVERSAMPLE) * fr->width +
-                                          x * OVERSAMPLE + i % OVERSAMPLE) +
-                                     k];
-                out[(int64_t)y * stride + 3 * x + k] = to_srgb(sum / (OVERSAMPLE * OVERSAMPLE));
+                for (int64_t i = 0; i < OVERSAMPLE_AREA; i++) {
+                    const int64_t row = y * OVERSAMPLE + i / OVERSAMPLE,
+                                  column = x * OVERSAMPLE + i % OVERSAMPLE;
+                    sum += fr->color[3 * (row * fr->width + column) + k];
+                }
+                out[y * stride + 3 * x + k] = to_srgb(sum / OVERSAMPLE_AREA);
             }
 }
 

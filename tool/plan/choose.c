@@ -360,11 +360,12 @@ static str way_out(struct chooser *w, const struct plan *plan, const struct plan
     const struct build_recipe *recipe = NULL;
     for (size_t i = 0; i < item->alternatives.count && !recipe; i++)
         recipe = item->alternatives.items[i].recipe;
-    buf_format(&b,
-               "build a wheel where a CUDA toolkit is (felloe build %.*s --target %.*s, for Python %.*s and "
-               "torch %.*s) and commit it to the repository",
-               STR_ARG(recipe ? recipe->url : item->need->name), STR_ARG(t->name), STR_ARG(plan->python),
-               STR_ARG(plan->torch.p ? plan->torch : S("of the app")));
+    buf_format(
+        &b,
+        "build a wheel where a CUDA toolkit is (pip wheel --no-build-isolation --no-deps %.*s, with "
+        "TORCH_CUDA_ARCH_LIST set for %.*s, Python %.*s and torch %.*s) and commit it to the repository",
+        STR_ARG(recipe ? recipe->url : item->need->name), STR_ARG(t->name), STR_ARG(plan->python),
+        STR_ARG(plan->torch.p ? plan->torch : S("of the app")));
     return buf_str(&b);
 }
 

@@ -581,11 +581,11 @@ static void edit_for_build(struct editor *e, const struct plan_item *item)
         return; /* the app does it; what is wrong with how it does it is said by the judgement of the app */
     if (c->fit == FIT_UNKNOWN)
         leave(e, item->need->place, item->need->name,
-              str_format(
-                  e->w->a,
-                  "%.*s has to be compiled at start-up with another CUDA major than torch's: run the app by "
-                  "`felloe up -- python %.*s`, which silences torch's check for the build alone",
-                  STR_ARG(item->need->name), STR_ARG(e->w->space->app_file)));
+              str_format(e->w->a,
+                         "%.*s has to be compiled at start-up with another CUDA major than torch's: take a "
+                         "torch that is "
+                         "built with the toolkit's CUDA, or silence torch's check for the build alone",
+                         STR_ARG(item->need->name)));
     else if (c->obtained && c->obtained->vendored && c->obtained->vendored->build == BUILD_SCRIPT)
         leave(e, c->obtained->place, item->need->name,
               str_format(e->w->a, "run %.*s when the app starts, with check=True",

@@ -50,7 +50,7 @@ struct fork {
     size_t build_index; /* into the extension's builds */
 };
 
-/* How it is compiled from source, for a start-up compile or `felloe build`. */
+/* How it is compiled from source, for a start-up compile or a wheel. */
 struct build_recipe {
     str url;                 /* "git+https://github.com/NVlabs/nvdiffrast.git", "flash-attn" for an sdist */
     str subdirectory;        /* inside the repository; absent: its root */

@@ -217,8 +217,8 @@ str lock_text(arena *a, const struct plan *plan)
 {
     const struct target *t = plan->target;
     struct buf b = {.a = a};
-    buf_add(&b, S("# felloe.lock/1\n# Made by `felloe plan --write`; `felloe up` makes a machine ready by "
-                  "it. Lines are key = value.\n"));
+    buf_add(&b, S("# felloe.lock/1\n# Made by `felloe plan --write`: what a machine needs to be ready for "
+                  "the app. Lines are key = value.\n"));
     lock_line(&b, "target", t->name);
     lock_line(&b, "python", plan->python);
     lock_line(&b, "torch", plan->torch);

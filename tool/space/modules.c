@@ -48,6 +48,24 @@ static size_t file_index(const struct space *s, str path)
     return SIZE_MAX;
 }
 
+static void replace(char *text, size_t n, char from, char to)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == from)
+            text[i] = to;
+}
+
+str dotted_path(arena *a, str path)
+{
+    char *dotted = arena_array(a, char, path.n + 1);
+    if (!dotted)
+        return path;
+    if (path.n > 0)
+        memcpy(dotted, path.p, path.n);
+    replace(dotted, path.n, '/', '.');
+    return (str){dotted, path.n};
+}
+
 /* root/a/b/c followed by `end`. */
 static size_t find_file(const struct graph *g, str root, str dotted, const char *end)
 {
@@ -61,9 +79,10 @@ static size_t find_file(const struct graph *g, str root, str dotted, const char 
         n = root.n;
         path[n++] = '/';
     }
-    for (size_t i = 0; i < dotted.n; i++)
-        path[n++] = dotted.p[i] == '.' ? '/' : dotted.p[i];
-    memcpy(path + n, end, tail);
+    memcpy(path + n, dotted.p, dotted.n);
+    replace(path + n, dotted.n, '.', '/');
+    n += dotted.n;
+    memcpy(path + n, end, tail + 1);
     return file_index(g->s, (str){path, n + tail});
 }
 
@@ -215,10 +234,7 @@ static str dotted_of(struct graph *g, str path)
 {
     str stem =
         str_ends(path, S("/__init__.py")) ? str_slice(path, 0, path.n - 12) : str_slice(path, 0, path.n - 3);
-    char *dotted = arena_array(g->a, char, stem.n + 1);
-    for (size_t i = 0; dotted && i < stem.n; i++)
-        dotted[i] = stem.p[i] == '/' ? '.' : stem.p[i];
-    return dotted ? (str){dotted, stem.n} : stem;
+    return dotted_path(g->a, stem);
 }
 
 static void add_module(struct graph *g, size_t file)
@@ -344,6 +360,7 @@ static bool group_events(arena *a, const struct module_facts *m, struct grouped 
     return true;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): CHAIN_MOST bounds it, and each module and function runs once */
 static void run_events(struct start *st, size_t module, size_t group);
 
 static size_t function_named(const struct module_facts *m, str name)
@@ -457,6 +474,8 @@ static void run_events(struct start *st, size_t module, size_t group)
     }
 }
 
+/* NOLINTEND(misc-no-recursion) */
+
 /* What is not reached at start comes after all that is. */
 static void set_rest(struct start *st)
 {
@@ -501,6 +520,7 @@ static bool run_start(struct graph *g)
 
 /* ---- Functions that call each other by name ---- */
 
+/* NOLINTBEGIN(misc-no-recursion): CHAIN_MOST bounds it, and each function is marked once */
 /* Marks what `function` calls by name in its module, itself included. */
 static void mark_called(const struct module_facts *m, const struct grouped *grouped, size_t function,
                         bool *marked, unsigned depth)
@@ -524,6 +544,8 @@ static void mark_called(const struct module_facts *m, const struct grouped *grou
         if (m->functions.items[i].outer == function)
             mark_called(m, grouped, i, marked, depth + 1);
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 static void finish_gpu_functions(struct graph *g, struct module_facts *m, const struct grouped *grouped)
 {
@@ -621,6 +643,7 @@ static void keep_notes(struct graph *g, const struct module_facts *m, const stru
 
 /* ---- Putting together ---- */
 
+/* NOLINTBEGIN(misc-no-recursion): CHAIN_MOST bounds it, and each module is marked once */
 static void mark_at_start(struct graph *g, struct py_module *modules, size_t module, unsigned depth)
 {
     if (modules[module].at_start || depth > CHAIN_MOST)
@@ -638,6 +661,8 @@ static void mark_at_start(struct graph *g, struct py_module *modules, size_t mod
                 mark_at_start(g, modules, g->by_file[found.files[k]] - 1, depth + 1);
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* The module that an import names, SIZE_MAX when it is none of the app's. `from .x import y` names no local module when there is no
  * file x, though its package is local: x may be compiled. `import package.x` stays with the package, which hides an installed one. */

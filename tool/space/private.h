@@ -112,6 +112,7 @@ bool argv_command(arena *a, const struct strs *words, str directory, struct inst
 bool front_read(arena *a, str dir, const struct strs *files, struct front_matter *out, findings *f);
 void vendored_read(arena *a, str dir, const struct strs *files, struct vendored_list *out, findings *f);
 void scripts_read(arena *a, str dir, const struct strs *files, struct script_list *out, findings *f);
+str dotted_path(arena *a, str path);                       /* "a/b" as "a.b" */
 bool modules_read(arena *a, struct space *s, findings *f); /* from the app file on */
 
 #endif

@@ -68,6 +68,7 @@ struct walk {
     bool well;
 };
 
+/* NOLINTBEGIN(misc-no-recursion): the walk down a tree ends at DEPTH_MOST, the rest at limits of its own */
 static void visit(struct walk *w);
 
 static void visit_children(struct walk *w)
@@ -192,10 +193,7 @@ static str package_of(struct walk *w, size_t up)
         const size_t slash = str_rfind_char(folder, '/');
         folder = slash == SIZE_MAX ? S("") : str_slice(folder, 0, slash);
     }
-    char *dotted = arena_array(w->r.a, char, folder.n + 1);
-    for (size_t i = 0; dotted && i < folder.n; i++)
-        dotted[i] = folder.p[i] == '/' ? '.' : folder.p[i];
-    return dotted ? (str){dotted, folder.n} : folder;
+    return dotted_path(w->r.a, folder);
 }
 
 static str relative_module(struct walk *w, TSNode relative)
@@ -1559,6 +1557,8 @@ static void visit(struct walk *w)
     }
     w->depth--;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* The first place where the grammar could not go on. */
 static void find_error(struct walk *w, TSNode root)

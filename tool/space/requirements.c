@@ -13,6 +13,7 @@ struct reader {
     bool pre;
 };
 
+/* NOLINTBEGIN(misc-no-recursion): files are nested at most NESTED_MOST deep */
 static bool read_file(struct reader *r, str file, bool constraint, struct place from);
 
 /* "${NAME}" is what pip replaces; what the environment of the build holds is not known, so it stays in the text. A comment starts
@@ -346,6 +347,8 @@ static bool read_file(struct reader *r, str file, bool constraint, struct place 
     r->open.count--;
     return well;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 bool requirements_read(arena *a, str dir, str file, struct requirement_list *out, findings *f)
 {

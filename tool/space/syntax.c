@@ -254,6 +254,7 @@ static void add_unknown(struct constant *c)
         buf_char(&c->b, '?');
 }
 
+/* NOLINTBEGIN(misc-no-recursion): constants are followed DEPTH_MOST deep, numbers and truth 64 */
 static void add_text(struct constant *c, TSNode node, size_t function);
 
 static void add_escape(struct constant *c, str escape)
@@ -599,6 +600,8 @@ int constant_truth(const struct reading *r, TSNode node, size_t function)
 {
     return truth_at(r, node, function, 0);
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 bool constant_words(const struct reading *r, TSNode node, size_t function, struct strs *words)
 {

@@ -2,6 +2,7 @@
 #include "wheel/archive.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <isa-l.h>
 
@@ -25,7 +26,9 @@ enum {
     OUT = 256 << 10,   /* unpacked at a time */
     IN = 256 << 10,    /* read of a file at a time, so that the pages of a map stay few */
     RATIO_MOST = 1032, /* of deflate: one that claims more is a bomb or damaged */
-    PARALLEL = 4
+    PARALLEL = 4,
+    FORGET = 8 << 20, /* bytes of a mapped file after which its pages are given back */
+    PAGE = 64 << 10   /* a multiple of every page size */
 };
 
 /* ---- Unpacking a member that is pushed in pieces ---- */
@@ -265,7 +268,7 @@ static bool read_directory(arena *a, struct archive *archive, span bytes, uint64
         if (!span_slice(bytes, p + CENTRAL_SIZE, name, &text) ||
             !span_slice(bytes, p + CENTRAL_SIZE + name, extra, &extras) || !read_zip64(extras, &m))
             return damaged(archive, f, "a directory entry goes past the directory", at + p);
-        m.name = str_from_span(text);
+        m.name = str_copy(a, str_from_span(text)); /* findings keep it when the archive is closed */
         if (!name_is_safe(m.name))
             return damaged(archive, f, "a member's name is no path below its folder", at + p);
         if (span_u16le(bytes, p + 8) & FLAG_ENCRYPTED)
@@ -321,7 +324,7 @@ static bool find_directory(const struct archive *archive, span tail, uint64_t *a
 bool archive_open_bytes(arena *a, str where, span bytes, struct archive *out, findings *f)
 {
     struct archive archive = {.where = where, .map = bytes, .size = bytes.n, .by_range = true};
-    uint64_t at, size, entries;
+    uint64_t at = 0, size = 0, entries = 0;
     if (is_stand_in(&archive, bytes, f) || !find_directory(&archive, bytes, &at, &size, &entries, f) ||
         !read_directory(a, &archive, (span){bytes.p + at, (size_t)size}, at, entries, f))
         return false;
@@ -397,7 +400,7 @@ static bool open_url(arena *a, struct archive *archive, findings *f)
     archive->size = archive->by_range ? response.total : response.length;
     if (!archive->by_range)
         return true;
-    uint64_t at, size, entries;
+    uint64_t at = 0, size = 0, entries = 0;
     if (archive->size > ARCHIVE_SIZE_MOST || bytes.n > archive->size)
         return damaged(archive, f, "the server's sizes contradict each other", archive->size);
     if (!find_directory(archive, bytes, &at, &size, &entries, f))
@@ -425,8 +428,10 @@ bool archive_open(arena *a, http *h, str where, struct archive *out, findings *f
     span map;
     if (!file_map(where, ARCHIVE_SIZE_MOST, &map, f))
         return false;
-    if (archive_open_bytes(a, where, map, out, f))
+    if (archive_open_bytes(a, where, map, out, f)) {
+        out->mapped = true;
         return true;
+    }
     file_unmap(map);
     return false;
 }
@@ -453,6 +458,17 @@ static size_t local_header(span start)
     return LOCAL_SIZE + (size_t)span_u16le(start, 26) + span_u16le(start, 28);
 }
 
+void archive_forget(span bytes)
+{
+    const size_t skip = (PAGE - (uintptr_t)bytes.p % PAGE) % PAGE;
+    void *first;
+    if (bytes.n < skip + PAGE)
+        return;
+    const uint8_t *start = bytes.p + skip;
+    memcpy(&first, &start, sizeof first); /* madvise takes no const */
+    (void)madvise(first, (bytes.n - skip) / PAGE * PAGE, MADV_DONTNEED);
+}
+
 static void run_from_map(arena *a, struct archive *archive, struct archive_job *job)
 {
     const struct archive_member *m = &archive->items[job->member];
@@ -471,6 +487,10 @@ static void run_from_map(arena *a, struct archive *archive, struct archive_job *
     for (size_t at = 0, taken = 0; state == READING && at < data.n; at += taken) {
         const size_t n = data.n - at < IN ? data.n - at : IN;
         state = reader_feed(&r, (span){data.p + at, n}, &taken);
+        if (archive->mapped && at / FORGET != (at + taken) / FORGET)
+            archive_forget((span){data.p + at / FORGET * FORGET, FORGET < data.n - at / FORGET * FORGET
+                                                                     ? FORGET
+                                                                     : data.n - at / FORGET * FORGET});
     }
     reader_end(&r, state);
 }

@@ -24,10 +24,11 @@ struct archive_member {
 };
 
 struct archive {
-    str where; /* path or URL, for messages */
-    str url;   /* after redirects; absent for a file */
-    str etag;  /* absent without one */
-    span map;  /* of a file */
+    str where;   /* path or URL, for messages */
+    str url;     /* after redirects; absent for a file */
+    str etag;    /* absent without one */
+    span map;    /* of a file */
+    bool mapped; /* map is of a file: what has been read is forgotten again */
     http *http;
     uint64_t size;
     uint64_t bytes_read;          /* over the network, or of the file: what was looked at */
@@ -52,6 +53,9 @@ bool archive_open(arena *a, http *h, str where, struct archive *out, findings *f
 /* The same of bytes at hand, which must outlive it. */
 bool archive_open_bytes(arena *a, str where, span bytes, struct archive *out, findings *f);
 void archive_close(struct archive *archive);
+/* Tells the kernel that bytes of a mapped file will not be read again soon, so that a large file does not fill the memory. Only
+ * for mappings of files: other memory would lose its content. */
+void archive_forget(span bytes);
 /* SIZE_MAX when there is none. */
 size_t archive_find(const struct archive *archive, str name);
 /* Runs the jobs: of a file one after the other, over HTTP several at once. Several threads may run jobs of one file; then each
