@@ -42,14 +42,15 @@ class Rasterize(Function):
 class Interpolate(Function):
     @staticmethod
     def forward(ctx, attr, rast, rast_db, tri, backend, selected):
-        ctx.save_for_backward(attr, rast, rast_db, tri, selected)
+        ctx.save_for_backward(attr, rast, rast_db, tri)
+        ctx.selected = selected  # kept by felloe.raster: may have been made in inference mode, whose tensors torch does not save
         ctx.set_materialize_grads(False)
         return _ops.interpolate(backend, attr, rast, tri, rast_db, selected)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_out, grad_da):
-        attr, rast, rast_db, tri, selected = ctx.saved_tensors
+        attr, rast, rast_db, tri = ctx.saved_tensors
         if grad_out is None and grad_da is None:
             return None, None, None, None, None, None
         backend = Torch(torch, attr.device)
@@ -59,7 +60,7 @@ class Interpolate(Function):
         if grad_da is not None:
             grad_da = backend.take(grad_da, "gradient of out_da")
         needs = (ctx.needs_input_grad[0], ctx.needs_input_grad[1], ctx.needs_input_grad[2] and grad_da is not None)
-        grads = _ops.interpolate_backward(backend, attr, rast, tri, rast_db, selected, grad_out, grad_da, needs)
+        grads = _ops.interpolate_backward(backend, attr, rast, tri, rast_db, ctx.selected, grad_out, grad_da, needs)
         return (*grads, None, None, None)
 
 

@@ -119,6 +119,9 @@ def interpolate(attributes, rast, triangles, rast_db=None, selected=None):
     return _like(backend, out, attributes), None if out_da is None else _like(backend, out_da, attributes)
 
 
+_selections = {}  # (device, numbers) -> tensor: sending a list to a GPU would wait for it on every call
+
+
 def _selection(backend, selected, count):
     numbers = [int(k) for k in selected]
     for k in numbers:
@@ -126,7 +129,12 @@ def _selection(backend, selected, count):
             raise InvalidArgument("selected: expected attribute numbers from %d to %d, got %d" % (-count, count - 1, k))
     numbers = [k % count for k in numbers]
     if isinstance(backend, Torch):
-        return backend.torch.tensor(numbers, dtype=backend.torch.int32, device=backend.device)
+        key = (backend.kind, backend.index, *numbers)
+        if key not in _selections:
+            if len(_selections) >= 64:
+                _selections.clear()
+            _selections[key] = backend.torch.tensor(numbers, dtype=backend.torch.int32, device=backend.device)
+        return _selections[key]
     return backend.take(backend.numpy.array(numbers, dtype="int32"), "selected", integer=True)
 
 

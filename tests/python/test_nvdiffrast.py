@@ -108,6 +108,17 @@ def test_one_attribute_set_serves_a_batch_and_sums_its_gradients(device):
     assert torch.allclose(grads[0], grads[1], rtol=1e-4, atol=1e-4) and torch.allclose(grads[0], grads[2], rtol=1e-4, atol=1e-4)
 
 
+def test_a_selection_first_made_in_inference_mode_serves_training(device):
+    scene = Scene(device)
+    rast, db = scene.draw()
+    with torch.inference_mode():
+        expected = dr.interpolate(scene.points, rast, scene.tri, db, [2, 0, 2, 1])[1]
+    attr = scene.points.clone().requires_grad_()
+    out = dr.interpolate(attr, rast, scene.tri, db, [2, 0, 2, 1])[1]
+    out.square().sum().backward()
+    assert torch.equal(out, expected) and attr.grad.abs().sum() > 0
+
+
 def test_ranges_draw_their_part_with_global_ids(device):
     scene = Scene(device, images=1)
     count = len(scene.tri)
