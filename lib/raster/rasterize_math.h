@@ -205,7 +205,8 @@ FEL_INLINE bool raster_edges_at(const struct raster_triangle *t, int width, int 
     const int px = sample_place(j, width), py = sample_place(i, height);
     for (int k = 0; k < 3; k++) {
         const int from = k == 2 ? 0 : k + 1, to = k == 0 ? 2 : k - 1;
-        const long long dx = (long long)sign * (t->x[to] - t->x[from]), dy = (long long)sign * (t->y[to] - t->y[from]);
+        const long long dx = (long long)sign * (t->x[to] - t->x[from]),
+                        dy = (long long)sign * (t->y[to] - t->y[from]);
         r->e[k] = dx * (py - t->y[from]) - dy * (px - t->x[from]);
         r->dj[k] = -dy * GRID;
         r->di[k] = dx * GRID;

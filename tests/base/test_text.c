@@ -234,7 +234,8 @@ static void paths_are_made_plain_by_text_alone(void **state)
     assert_str(".", path_normal(a, S("a/..")));
     assert_str("d/f", path_join(a, S("d/"), S("f")));
     assert_str("/f", path_join(a, S("d"), S("/f")));
-    assert_int_equal(5, path_join(a, S("d"), (str){"a\0b", 3}).n); /* a NUL stays, so that opening it is refused */
+    assert_int_equal(
+        5, path_join(a, S("d"), (str){"a\0b", 3}).n); /* a NUL stays, so that opening it is refused */
     assert_str("f.py", path_base(S("x/f.py")));
     assert_str("x", path_dir(S("x/f.py")));
 }

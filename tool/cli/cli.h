@@ -62,16 +62,7 @@ struct argp_option *cli_options(arena *a, const struct command *command);
 void help_print(struct cli *cli, const struct command *command, bool to_stderr);
 json_t *sarif_report(struct cli *cli);
 
-extern const struct command COMMAND_SCAN,
-    COMMAND_PLAN,
-    COMMAND_CHECK,
-    COMMAND_DOCTOR,
-    COMMAND_TARGET,
-    COMMAND_ABI,
-    COMMAND_ASSET,
-    COMMAND_RENDER,
-    COMMAND_EXTRACT,
-    COMMAND_EXPLAIN,
-    COMMAND_HELP;
+extern const struct command COMMAND_SCAN, COMMAND_PLAN, COMMAND_CHECK, COMMAND_DOCTOR, COMMAND_TARGET,
+    COMMAND_ABI, COMMAND_ASSET, COMMAND_RENDER, COMMAND_EXTRACT, COMMAND_EXPLAIN, COMMAND_HELP;
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 const struct command *const COMMANDS[] = {
-    /* clang-format off: one a line */
+    /* One a line, so that two changes do not collide. */
+    /* clang-format off */
     &COMMAND_SCAN,
     &COMMAND_PLAN,
     &COMMAND_CHECK,

@@ -24,30 +24,30 @@ static inline bool set_contains(const TSCharacterRange *ranges, uint32_t count, 
     return false;
 }
 
-#define ADVANCE_MAP(...)                                                                                               \
-    {                                                                                                                  \
-        static const uint16_t map[] = {__VA_ARGS__};                                                                   \
-        for (uint32_t pair = 0; pair < sizeof map / sizeof *map; pair += 2)                                            \
-            if (map[pair] == lookahead) {                                                                              \
-                state = map[pair + 1];                                                                                 \
-                goto next_state;                                                                                       \
-            }                                                                                                          \
+#define ADVANCE_MAP(...)                                                                                     \
+    {                                                                                                        \
+        static const uint16_t map[] = {__VA_ARGS__};                                                         \
+        for (uint32_t pair = 0; pair < sizeof map / sizeof *map; pair += 2)                                  \
+            if (map[pair] == lookahead) {                                                                    \
+                state = map[pair + 1];                                                                       \
+                goto next_state;                                                                             \
+            }                                                                                                \
     }
 
 /* The generator writes (symbol, child count, dynamic precedence, production); 0.20's macro would put the last two into the wrong
  * fields without a warning. */
 #undef REDUCE
-#define REDUCE(symbol_value, child_count_value, precedence_value, production_value)                                      \
-    {                                                                                                                  \
-        {                                                                                                              \
-            .reduce = {                                                                                                \
-                .type = TSParseActionTypeReduce,                                                                       \
-                .symbol = (symbol_value),                                                                              \
-                .child_count = (child_count_value),                                                                    \
-                .dynamic_precedence = (precedence_value),                                                              \
-                .production_id = (production_value),                                                                   \
-            }                                                                                                          \
-        }                                                                                                              \
+#define REDUCE(symbol_value, child_count_value, precedence_value, production_value)                          \
+    {                                                                                                        \
+        {                                                                                                    \
+            .reduce = {                                                                                      \
+                .type = TSParseActionTypeReduce,                                                             \
+                .symbol = (symbol_value),                                                                    \
+                .child_count = (child_count_value),                                                          \
+                .dynamic_precedence = (precedence_value),                                                    \
+                .production_id = (production_value),                                                         \
+            }                                                                                                \
+        }                                                                                                    \
     }
 
 #endif

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define Array(T)                                                                                                       \
-    struct {                                                                                                           \
-        T *contents;                                                                                                   \
-        uint32_t size, capacity;                                                                                       \
+#define Array(T)                                                                                             \
+    struct {                                                                                                 \
+        T *contents;                                                                                         \
+        uint32_t size, capacity;                                                                             \
     }
 
 /* realloc, or the end of the process: the scanner has no way to report a failure. */
@@ -29,13 +29,13 @@ static inline void *array_storage(void *old, size_t count, size_t size)
 #define array_back(array) array_get(array, (array)->size - 1)
 #define array_clear(array) ((array)->size = 0)
 #define array_pop(array) ((array)->contents[--(array)->size])
-#define array_reserve(array, count)                                                                                    \
-    ((count) > (array)->capacity                                                                                       \
-         ? (void)((array)->contents = array_storage((array)->contents, (count), sizeof *(array)->contents),            \
-                  (array)->capacity = (count))                                                                         \
+#define array_reserve(array, count)                                                                          \
+    ((count) > (array)->capacity                                                                             \
+         ? (void)((array)->contents = array_storage((array)->contents, (count), sizeof *(array)->contents),  \
+                  (array)->capacity = (count))                                                               \
          : (void)0)
-#define array_push(array, item)                                                                                        \
-    (array_reserve(array, (array)->size < (array)->capacity ? 0 : 2 * (array)->capacity + 8),                          \
+#define array_push(array, item)                                                                              \
+    (array_reserve(array, (array)->size < (array)->capacity ? 0 : 2 * (array)->capacity + 8),                \
      (void)((array)->contents[(array)->size++] = (item)))
 #define array_delete(array) (free((array)->contents), array_init(array))
 
