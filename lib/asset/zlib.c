@@ -209,6 +209,8 @@ static const char *inflate_block(struct inflater *f)
         }
         if (symbol > 285)
             return "a length that does not exist";
+        /* 257 at least: all that is less has been dealt with. */
+        /* cppcheck-suppress negativeIndex */
         const size_t length = length_base[symbol - 257] + bits_get(&f->bits, length_extra[symbol - 257]);
         const int code = code_get(&f->distances, &f->bits);
         if (code < 0 || code > 29)

@@ -35,19 +35,23 @@ arena *arena_new(size_t limit)
 
 void arena_free(arena *a)
 {
-    if (!a)
-        return;
-    for (struct arena *child = a->children; child;) {
-        struct arena *next = child->next;
-        arena_free(child); /* as deep as adoptions are nested: one level in practice */
-        child = next;
+    arena *pending = a; /* linked by `next`; an adopted arena's children join the list */
+    while (pending) {
+        arena *one = pending;
+        pending = one == a ? NULL : one->next;
+        for (arena *child = one->children; child;) {
+            arena *sibling = child->next;
+            child->next = pending;
+            pending = child;
+            child = sibling;
+        }
+        for (struct block *block = one->blocks; block;) {
+            struct block *next = block->next;
+            free(block);
+            block = next;
+        }
+        free(one);
     }
-    for (struct block *block = a->blocks; block;) {
-        struct block *next = block->next;
-        free(block);
-        block = next;
-    }
-    free(a);
 }
 
 size_t arena_used(const arena *a) { return a->used; }

@@ -106,6 +106,13 @@ uint32_t span_u32le(span s, uint64_t offset);
 uint64_t span_u64le(span s, uint64_t offset);
 bool span_cstr(span s, uint64_t offset, str *out); /* false when no NUL follows inside */
 str str_from_span(span s);
+/* The same address without const, for interfaces of C libraries that do not write through it but do not say so. */
+static inline void *unconst(const void *pointer)
+{
+    void *same;
+    memcpy(&same, &pointer, sizeof same);
+    return same;
+}
 span span_from_str(str s);
 
 /* buf: text that grows in an arena. Errors are kept: check ok once at the end. */

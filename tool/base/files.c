@@ -104,7 +104,7 @@ bool file_map(str path, uint64_t limit, span *out, findings *f)
 void file_unmap(span s)
 {
     if (s.p)
-        (void)munmap((void *)(uintptr_t)s.p, s.n);
+        (void)munmap(unconst(s.p), s.n);
 }
 
 static bool write_all(int fd, span content)

@@ -333,7 +333,8 @@ str url_decode(arena *a, str s)
     for (size_t i = 0; text && i < s.n; i++) {
         const int high = s.n - i > 2 && s.p[i] == '%' ? hex_digit(s.p[i + 1]) : -1;
         const int low = high >= 0 ? hex_digit(s.p[i + 2]) : -1;
-        text[n++] = low >= 0 ? (char)(high * 16 + low) : s.p[i];
+        const uint8_t byte = (uint8_t)(low >= 0 ? high * 16 + low : (unsigned char)s.p[i]);
+        memcpy(&text[n++], &byte, 1);
         i += low >= 0 ? 2 : 0;
     }
     return (str){text, n};

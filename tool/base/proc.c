@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { GRACE_MS = 2000, OUTPUT_LIMIT = 16 << 20, POLL_MS = 50 };
 
 static volatile sig_atomic_t signals_seen;
@@ -69,7 +67,7 @@ static char **environment_with(arena *a, const char *const *changes)
     }
     for (size_t j = 0; j < changed; j++)
         if (strchr(changes[j], '='))
-            result[kept++] = (char *)(uintptr_t)changes[j];
+            result[kept++] = unconst(changes[j]);
     return result;
 }
 
@@ -123,8 +121,7 @@ static bool spawn(arena *a, const struct proc_options *o, int out, int err, pid_
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes,
                                    POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    *error = posix_spawnp(child, o->argv[0], &actions, &attributes, (char *const *)(uintptr_t)o->argv,
-                          environment);
+    *error = posix_spawnp(child, o->argv[0], &actions, &attributes, unconst(o->argv), environment);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     return *error == 0;

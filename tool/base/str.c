@@ -7,7 +7,11 @@ str str_from(const char *text) { return text ? (str){text, strlen(text)} : (str)
 
 bool str_eq(str a, str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c; }
+static char lower(char c)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz";
+    return c >= 'A' && c <= 'Z' ? LETTERS[c - 'A'] : c;
+}
 
 bool str_eq_nocase(str a, str b)
 {

@@ -26,7 +26,7 @@ static struct place place_of(const struct reader *r, const struct fy_mark *mark)
 
 static bool refuse(const struct reader *r, const struct fy_event *event, const char *what)
 {
-    const struct fy_mark *mark = event ? fy_event_start_mark((struct fy_event *)(uintptr_t)event) : NULL;
+    const struct fy_mark *mark = event ? fy_event_start_mark(unconst(event)) : NULL;
     return finding_fatal(r->f, 3, r->code, place_of(r, mark), "%s", what);
 }
 
@@ -35,7 +35,10 @@ struct node_list {
     size_t count, capacity;
 };
 
+/* Recursion ends at DEPTH_MOST. */
 static bool read_node(const struct reader *r, struct fy_event *event, unsigned depth, struct yaml *out);
+
+/* NOLINTBEGIN(misc-no-recursion): ends at DEPTH_MOST */
 
 /* The children up to the end event; a map's keys and values alternate. */
 static bool read_children(const struct reader *r, enum fy_event_type end, unsigned depth, struct yaml *out)
@@ -103,6 +106,8 @@ static bool read_node(const struct reader *r, struct fy_event *event, unsigned d
         return refuse(r, event, "a value was expected");
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* libfyaml's own message, with its place, as a finding. */
 static void take_diagnostics(const struct reader *r, struct fy_diag *diag)

@@ -145,7 +145,7 @@ bool cli_parse(struct cli *cli, argp_parser_t parse, int argc, char **argv, void
     struct argp_option *all = cli_options(cli->arena, cli->command);
     struct parsing parsing = {.cli = cli, .parse = parse, .options = options};
     const str name = str_format(cli->arena, "felloe %s", cli->command->name);
-    char *shown = (char *)(uintptr_t)str_c(cli->arena, name);
+    char *shown = unconst(str_c(cli->arena, name));
     char *saved = argv[0];
     const struct argp argp = {.options = all, .parser = parse_any};
     argv[0] = shown; /* what getopt and argp print before a message */

@@ -415,7 +415,7 @@ void doctor_feed(struct doctor *d, span bytes) { decoder_feed(d->decoder, bytes)
 
 bool doctor_read(struct doctor *d, int fd, str path, findings *f)
 {
-    uint8_t first[4096];
+    uint8_t first[4096] = {0};
     for (;;) {
         const bool plain = decoder_is_plain(d->decoder);
         const size_t room = plain ? BLOCK - d->filled : sizeof first;

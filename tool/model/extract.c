@@ -145,7 +145,7 @@ static fel_status make_surface(const DLTensor *volume, double level, const struc
 {
     fel_context *ctx = NULL;
     fel_surface *surface = NULL;
-    struct fel_surface_size size;
+    struct fel_surface_size size = {0};
     fel_status status = fel_context_create(NULL, &ctx);
     if (!status)
         status = fel_surface_begin(ctx, volume, level, o, &surface, &size);

@@ -106,7 +106,8 @@ static void print_hunks(struct buf *b, const struct steps *steps)
                 end = k + 1;
         }
         const size_t tail = steps->count - end < CONTEXT ? steps->count - end : CONTEXT;
-        size_t olds = lead + tail, news = lead + tail;
+        size_t olds = lead + tail;
+        size_t news = olds;
         for (size_t k = i; k < end; k++) {
             olds += steps->items[k].mark != '+';
             news += steps->items[k].mark != '-';

@@ -155,7 +155,7 @@ const struct target *target_find(arena *a, str name, findings *f)
     size_t distance = SIZE_MAX;
     for (size_t i = 0; i < list.count; i++) {
         if (str_eq_nocase(list.items[i].name, name))
-            return &list.items[i];
+            return list.items + i; /* in the arena, as the list itself is not */
         const size_t d = str_distance(list.items[i].name, name);
         if (d < distance) {
             distance = d;
