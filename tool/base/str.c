@@ -10,7 +10,9 @@ bool str_eq(str a, str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a
 static char lower(char c)
 {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz";
-    return c >= 'A' && c <= 'Z' ? LETTERS[c - 'A'] : c;
+    if (c < 'A' || c > 'Z')
+        return c;
+    return LETTERS[c - 'A'];
 }
 
 bool str_eq_nocase(str a, str b)

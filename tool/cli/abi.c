@@ -141,7 +141,7 @@ static int run(struct cli *cli, int argc, char **argv)
         return EXIT_USAGE;
     struct report report = {0};
     struct abi *abi = NULL;
-    span file;
+    span file = {0};
     findings *f = cli->findings;
     bool good;
     if (str_eq(o.action, S("build"))) {

@@ -325,7 +325,7 @@ bool abi_write(arena *a, const struct abi *base, const struct abi_input *inputs,
     const size_t width = (json_array_size(sources) + 7) / 8;
     char *text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
-    struct set_table sets = {.slot_count = 4 * CLASSES_MOST};
+    struct set_table sets = {.slot_count = (size_t)4 * CLASSES_MOST};
     sets.items = arena_array(a, struct abi_set, CLASSES_MOST);
     sets.slots = arena_array(a, uint32_t, sets.slot_count);
     uint16_t *classes = arena_array(a, uint16_t, pairs.count);
@@ -381,6 +381,7 @@ bool abi_write(arena *a, const struct abi *base, const struct abi_input *inputs,
         put_le(file + 20, k, 4);
         put_le(file + 24, names, 8);
         put_le(file + 32, hash_size, 8);
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its size is in the header */
         memcpy(file + HEADER, text, text_size);
         memcpy(file + HEADER + text_size, packed, packed_size);
         memcpy(file + HEADER + text_size + packed_size, w.bytes, hash_size);

@@ -179,17 +179,21 @@ static void read_entry(struct fatbin_scan *s)
         break_container(s);
         return;
     }
+    char suffix = 0;
+    if (flags & FLAG_ARCH_SPECIFIC)
+        suffix = 'a';
+    else if (flags & FLAG_FAMILY_SPECIFIC)
+        suffix = 'f';
     s->flags = (uint32_t)flags;
     s->compressed_size = span_u32le(h, 16);
     s->plain_size = span_u64le(h, 56);
     s->entry_end = start + header + payload;
-    s->entries[s->current.count++] = (struct fatbin_entry){
-        .kind = span_u16le(h, 0),
-        .arch = span_u32le(h, 28),
-        .suffix = flags & FLAG_ARCH_SPECIFIC ? 'a' : (char)(flags & FLAG_FAMILY_SPECIFIC ? 'f' : '\0'),
-        .compressed = flags & (FLAG_LZ4 | FLAG_ZSTD),
-        .isa_minor = span_u16le(h, 24),
-        .isa_major = span_u16le(h, 26)};
+    s->entries[s->current.count++] = (struct fatbin_entry){.kind = span_u16le(h, 0),
+                                                           .arch = span_u32le(h, 28),
+                                                           .suffix = suffix,
+                                                           .compressed = flags & (FLAG_LZ4 | FLAG_ZSTD),
+                                                           .isa_minor = span_u16le(h, 24),
+                                                           .isa_major = span_u16le(h, 26)};
     const bool maybe_stub = span_u16le(h, 0) == FATBIN_CUBIN && payload > 0 && payload <= STUB_MOST;
     s->payload_want = maybe_stub ? (size_t)payload : 0;
     s->skip = (maybe_stub ? start + header : s->entry_end) - s->at;

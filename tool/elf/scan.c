@@ -80,6 +80,8 @@ static bool keep(struct range *r, uint64_t at, span bytes)
         return true;
     const uint64_t last = end < at + bytes.n ? end : at + bytes.n;
     const size_t n = (size_t)(last - next);
+    if (n == 0)
+        return true;
     if (!grow(r, n))
         return false;
     memcpy(r->bytes + r->count, bytes.p + (next - at), n);
@@ -140,7 +142,8 @@ static void plan(struct elf_scan *s)
     if (s->section_count > 0 && s->sections_at < s->size) {
         const uint64_t near = s->sections_at < SECTION_NAMES_NEAR ? s->sections_at : SECTION_NAMES_NEAR;
         const uint64_t rest = s->size - (s->sections_at - near);
-        add_range(s, s->sections_at - near, rest < 2 * SECTION_NAMES_NEAR ? rest : 2 * SECTION_NAMES_NEAR);
+        add_range(s, s->sections_at - near,
+                  rest < 2ULL * SECTION_NAMES_NEAR ? rest : 2ULL * SECTION_NAMES_NEAR);
     }
 }
 

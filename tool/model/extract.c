@@ -184,6 +184,7 @@ static float half_value(uint16_t h)
 
 static float value_at(const DLTensor *v, int64_t i)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a volume that is not empty has data */
     return v->dtype.bits == 16 ? half_value(((const uint16_t *)v->data)[i]) : ((const float *)v->data)[i];
 }
 
@@ -222,6 +223,7 @@ static void scale_mesh(struct fel_mesh *m, const DLTensor *v, double size)
     const double scale = size > 0 ? size / (double)longest : 1;
     for (int64_t i = 0; i < 3 * m->vertex_count; i++) {
         const double middle = size > 0 ? (double)(v->shape[2 - i % 3] - 1) / 2 : 0;
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the emit wrote all of them */
         m->positions[i] = (float)(((double)m->positions[i] - middle) * scale);
     }
 }

@@ -44,7 +44,7 @@ static void judge_front_values(struct judge *j)
     const struct front_matter *front = &j->space->front;
     const struct front_value *const numbers[] = {&front->python_version, &front->sdk_version};
     const char *const names[] = {"python_version", "sdk_version"};
-    for (size_t i = 0; i < COUNT(numbers); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         const struct front_value *v = numbers[i];
         str head, tail;
         const bool one_dot =

@@ -45,7 +45,10 @@ static str next_word(arena *a, str *rest, bool *op)
         if (c == ')' && substitution && quote != '\'')
             substitution--;
         if (!substitution && !backquoted && (c == '\'' || c == '"') && (quote == 0 || quote == c)) {
-            quote = quote ? '\0' : c;
+            if (quote)
+                quote = 0;
+            else
+                quote = c;
             continue;
         }
         if (c == '\\' && quote != '\'' && i + 1 < rest->n) {

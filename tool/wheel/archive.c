@@ -98,7 +98,7 @@ static enum reader_state reader_feed(struct reader *r, span bytes, size_t *taken
             return STOPPED;
         return known && r->packed == r->member->packed ? FINISHED : READING;
     }
-    r->inflate->next_in = (uint8_t *)(uintptr_t)bytes.p; /* igzip only reads it */
+    r->inflate->next_in = unconst(bytes.p); /* igzip only reads it */
     r->inflate->avail_in = (uint32_t)bytes.n;
     for (;;) {
         r->inflate->next_out = r->out;
@@ -406,7 +406,7 @@ static bool open_url(arena *a, struct archive *archive, findings *f)
     if (!find_directory(archive, bytes, &at, &size, &entries, f))
         return false;
     const uint64_t tail_at = archive->size - bytes.n;
-    span directory;
+    span directory = {0};
     if (at >= tail_at)
         (void)span_slice(bytes, at - tail_at, size, &directory);
     else if (!get_span(a, archive, at, size, &directory, f))
