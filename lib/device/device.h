@@ -51,7 +51,8 @@ FEL_CHECKED fel_status tensors_expect(fel_context *ctx, const struct tensor_rule
 static inline void *tensor_data(const DLTensor *tensor)
 {
 #ifdef __clang_analyzer__ /* it cannot see that tensors_expect refuses NULL for a tensor that is not optional */
-    return (char *)tensor->data + tensor->byte_offset;
+    static char absent;
+    return tensor ? (char *)tensor->data + tensor->byte_offset : &absent;
 #else
     return tensor ? (char *)tensor->data + tensor->byte_offset : NULL;
 #endif

@@ -308,26 +308,26 @@ struct http_options {
 };
 struct http_request {
     str url;
-    bool ranged; /* bytes first..last, both included, from 0 */
-    bool suffix; /* the last `last` bytes */
-    uint64_t first, last;
-    bool head;
-    str accept, etag; /* Accept and If-None-Match; may be absent */
-    uint64_t limit;   /* a longer body is an error; 0: 64 MiB */
+    str accept, etag;     /* Accept and If-None-Match; may be absent */
+    uint64_t first, last; /* with `ranged`: both included, from 0 */
+    uint64_t limit;       /* a longer body is an error; 0: 64 MiB */
     /* When set, gets the body as it comes (status is known then); false stops the transfer without an error. */
     bool (*sink)(void *context, span bytes);
     void *context;
+    bool ranged; /* bytes first..last */
+    bool suffix; /* the last `last` bytes */
+    bool head;
 };
 struct http_response {
     long status; /* 0 when there was none */
     str url;     /* after redirects */
     str etag, content_type;
-    bool has_length, accepts_ranges, has_total;
     uint64_t length; /* of this body */
     uint64_t total;  /* of the whole, from Content-Range */
     uint64_t received;
-    span body;    /* without a sink */
-    str error;    /* absent when the transfer went well, whatever its status */
+    span body; /* without a sink */
+    str error; /* absent when the transfer went well, whatever its status */
+    bool has_length, accepts_ranges, has_total;
     bool stopped; /* by the sink */
 };
 http *http_new(const struct http_options *options);
