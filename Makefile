@@ -36,6 +36,7 @@ test-gpu:
 check: test
 	tools/bootstrap --lint
 	cmake --preset asan && cmake --build build/asan -j $(JOBS) && ctest --test-dir build/asan --output-on-failure -j $(JOBS)
+	cmake --preset tsan && cmake --build build/tsan -j $(JOBS) && ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -R '^(device|raster|surface|bake|base|elf|check|space|cases)/'
 	$(MAKE) wheel
 	$(MAKE) lint
 

@@ -104,8 +104,10 @@ static void part_start(struct reading *r, struct part *p, size_t index)
     } else {
         p->hashed = false;
     }
+    if (p->is_text && !p->scratch)
+        p->scratch = arena_new(0); /* threads fill it outside the lock, so it must not be the file's arena */
     if (p->is_text)
-        p->text = (struct buf){.a = r->a};
+        p->text = (struct buf){.a = p->scratch};
     if (p->hashed)
         sha256_start(&p->sha);
     p->job = (struct archive_job){.member = index, .sink = take, .context = p};
@@ -146,12 +148,15 @@ static void part_end(struct reading *r, struct part *p)
             r->file->verdict = CHECK_BROKEN;
         }
     }
-    if (p->scan) {
-        elf_scan_free(p->scan);
-        p->scan = NULL;
-        arena_free(p->scratch);
-        p->scratch = NULL;
+    if (p->is_text) {
+        const str text = str_copy(r->a, buf_str(&p->text));
+        p->text = (struct buf){.a = r->a, .items = unconst(text.p), .count = text.n, .capacity = text.n};
     }
+    if (p->scan)
+        elf_scan_free(p->scan);
+    p->scan = NULL;
+    arena_free(p->scratch);
+    p->scratch = NULL;
 }
 
 static void *work(void *context)
